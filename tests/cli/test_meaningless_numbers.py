@@ -254,7 +254,7 @@ def test_a_task_without_a_score_fails(polymeter, function):
     assert ended.code == 1
     assert ended.err.splitlines()[-1] == f"Failed: nothing is scored in {function}."
     assert "scored   0 of 2 samples of 1 task" in ended.out
-    assert f"NOTHING SCORED: {function}: none of its 2 samples has a score. Its scoring gave no number" in ended.out
+    assert f"NOTHING SCORED: {function}: none of its 2 samples has a score. Its scoring returned no value" in ended.out
     assert list(ended.results["nothing_scored"]) == [function]
     assert ended.results["tasks"][function]["n_scored"] == 0
     assert f"NOTHING SCORED: {function}" in (ended.run / "report.html").read_text()

@@ -248,13 +248,13 @@ DATA = [
     ),
     Mistake(
         "a column with a blank in its name",
-        says=("'capital', which is no column", "Did you mean ' capital'?"),
+        says=("'capital', which is not a column", "Did you mean ' capital'?"),
         at=f"{MINE}:6",
         files={"mine/capitals.csv": CSV.replace(",", ", ")},
     ),
     Mistake(
         "a column with a letter of another alphabet",
-        says=("'capital', which is no column", "Did you mean 'capit\u0430l'?"),
+        says=("'capital', which is not a column", "Did you mean 'capit\u0430l'?"),
         at=f"{MINE}:6",
         files={"mine/capitals.csv": CSV.replace("capital", "capit\u0430l")},
     ),
@@ -881,7 +881,7 @@ MODELS = [
     Mistake(
         "an identity that is no data",
         with_own("m_object"),
-        ("The identity of Own is no plain data", "Return a dict"),
+        ("The identity of Own is not plain data", "Return a dict"),
         "own.py",
         own_model("m_object", "return {}", "return {'x': object()}"),
     ),
@@ -1032,7 +1032,7 @@ SETTINGS = [
     Mistake(
         "a file in place of the cache",
         f"{RUN} --cache-dir kept",
-        ("There is a file in place of the cache folder", "--cache-dir"),
+        ("The cache folder is a file", "--cache-dir"),
         "kept",
         {"kept": "x"},
     ),

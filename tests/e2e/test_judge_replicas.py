@@ -154,7 +154,7 @@ def test_a_judge_that_is_the_measured_model_has_its_replicas(judged: Judged) -> 
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        (None, "has no judge on this machine that could have replicas"),
+        (None, "has no judge on this machine, so it has none for replicas"),
         (polymeter.ModelSpec("mock", args={"is_async": True}), "has no judge on this machine"),
         (MockBatch(lambda request: "A", identity={"backend": "here"}), "The judge is a Python object of this process"),
         (polymeter.ModelSpec("mock"), "has no judge on this machine"),

@@ -182,7 +182,7 @@ def test_a_replica_that_dies_and_one_that_hangs_cost_no_sample(odd: Odd) -> None
     assert (result.status, result.n_failed) == ("complete", 0)
     assert result.value("echo", "exact_match") == 1.0
     told = "\n".join(notes)
-    assert "its process ended with status 7. It printed last:\nthe last words" in told
+    assert "its process ended with status 7. Its last output:\nthe last words" in told
     assert "it gave no answer within 4 s (--lease-timeout)" in told
     state = replicas_of(result)
     assert state["n_lost"] == 2
@@ -345,7 +345,7 @@ def test_what_cannot_cross_is_refused_before_anything_is_begun(odd: Odd) -> None
     MODELS.register("here", Here, place="notebook")
     with pytest.raises(polymeter.PlanError, match=r"'here' is registered in this process only; replicas"):
         polymeter.evaluate("here", task, output=odd.folder / "b", replicas=2)
-    with pytest.raises(polymeter.PlanError, match="--address apply to replicas, and the run has none"):
+    with pytest.raises(polymeter.PlanError, match="--address apply to replicas, but the run has none"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", cpus_per_replica=2)
     with pytest.raises(polymeter.PlanError, match="--address names a Ray cluster, but the run does not use one"):
         polymeter.evaluate("mock", task, output=odd.folder / "c", replicas=2, address="auto")

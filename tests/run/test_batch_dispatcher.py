@@ -189,7 +189,7 @@ def test_running_out_of_memory_halves_what_is_computed_at_a_time() -> None:
     model = Refilling(fitting=4)
     lane, notes = answered_all(model, 8, Generate(), 40)
     assert model.calls[:2] == [(32, 8), (16, 4)]
-    assert notes == ["A batch of 8 did not fit into memory: going on with 4."]
+    assert notes == ["A batch of 8 did not fit into memory: continuing with 4."]
     assert lane.history()["batch_size"] == {"largest": 4, "ran_out_of_memory": True}
 
 

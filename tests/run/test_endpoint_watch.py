@@ -122,6 +122,6 @@ def test_retry_after_is_honoured_no_longer_than_the_limit_and_told_once(lanes: L
     lane.add(asked(4))
     lanes.wait(4)
     assert 40.0 <= time.now <= 80.0
-    told = "40 s for the model, which asked for 1,000,000 s; more than 40 s is not waited"
+    told = "40 s for the model, which asked for 1,000,000 s; the longest wait is 40 s"
     assert [text for text in said if text] == [told]
     assert said[-1] == ""

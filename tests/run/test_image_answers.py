@@ -61,7 +61,7 @@ def test_what_is_no_picture_is_told(images: Any, words: str) -> None:
 
 
 def test_an_image_in_place_of_text_is_told() -> None:
-    assert "Text was asked for, and the model gave 1 image(s) and no text" in complaint(
+    assert "The request asked for text, but the model gave 1 image(s) and no text" in complaint(
         Output(images=(RED,)), ask=Generate()
     )
     assert given(Output(text="yes", images=(RED,)), ask=Generate()).error is None

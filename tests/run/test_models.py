@@ -102,7 +102,7 @@ def test_local_weights_stand_in_for_a_name() -> None:
         ("keyed", {"secret": 1}, r"'keyed' needs 'path'.*--model-args path=…"),
         ("keyed", {"path": "p"}, r"'keyed' needs 'secret'"),
         ("plain:m", {"dtype": "bad"}, r"Making model 'plain:m' raised ValueError: no such dtype"),
-        ("wrong", {}, r"object is no model.*polymeter\.BatchModel"),
+        ("wrong", {}, r"object is not a model.*polymeter\.BatchModel"),
     ],
 )
 def test_what_is_wrong_with_the_arguments_is_said(text: str, arguments: dict[str, Any], message: str) -> None:
@@ -124,7 +124,7 @@ def test_a_failure_to_make_one_is_attributed_to_its_code() -> None:
 def test_a_model_given_as_an_object_is_checked() -> None:
     model = Plain("x")
     assert check_model(model) is model
-    with pytest.raises(PlanError, match="str is no model"):
+    with pytest.raises(PlanError, match="str is not a model"):
         check_model("ocr")
     with pytest.raises(PlanError, match=r"Plain is a class of models.*Plain\(…\)"):
         check_model(Plain)

@@ -122,7 +122,7 @@ def test_a_judge_that_fails_leaves_the_sample_unscored(tmp_path: Path, careless:
     found = evaluate(folder, judges)
     assert statuses(found) == {"ok": N_ROWS - 2, "unscored": 2}
     rows = [*read_samples(found.folder, TASK)]
-    assert "1 of 2 judges gave a verdict, and 2 must. judge_2:" in rows[4]["error"]["message"]
+    assert "1 of 2 judges gave a verdict, but 2 are needed. judge_2:" in rows[4]["error"]["message"]
     assert "does not show a verdict" in rows[5]["error"]["message"]
     assert found.exit_code == 1
 
@@ -234,7 +234,7 @@ def test_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str], monk
     assert main([*run, *two, "-o", "two"]) == 0
     assert "judged is the mean of 2 judges: mock (judge) 1.000 and mock (judge_2) 0.000" in capsys.readouterr().out
     options = json.loads((folder.parent / "two" / "run.json").read_text())["identity"]["options"]
-    assert "panel" not in options  # the default is no part of what a run is, so that older ones go on
+    assert "panel" not in options  # the default is not part of what a run is, so that older ones go on
     assert main(["resume", "two"]) == 0
     assert main(["verify", "two"]) == 0
     capsys.readouterr()

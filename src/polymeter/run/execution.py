@@ -52,20 +52,20 @@ FETCHED_IMAGES = "fetched_images"
 """The folder of the cache that holds images which lie at URLs."""
 
 Status = Literal["complete", "stopped", "interrupted", "failed"]
-"""How a run ended; ``failed``: in an error that a run which goes on would meet again."""
+"""The end of a run; ``failed``: in an error that a resumed run would meet again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How an evaluation ended.
+    """The outcome of an evaluation.
 
     Attributes:
-        folder: Where everything lies.
-        status: ``complete``; ``stopped`` after too many failures or because an endpoint is gone; ``interrupted`` by the
+        folder: The run folder.
+        status: ``complete``; ``stopped`` after too many failures or because an endpoint is down; ``interrupted`` by the
             user. One that ``failed`` has no outcome but its error.
         results: The content of ``results.json``; empty unless complete.
         n_failed: Samples that ended without a score, plus aggregations that failed.
-        reason: Why it was stopped.
+        reason: The reason why it was stopped.
     """
 
     folder: RunFolder
@@ -143,7 +143,9 @@ class Execution:
                 return self._stopped()
         except PolymeterError as error:
             self._scheduler.outcome.reason = str(error)
-            with suppress(PolymeterError):  # what ended the run is told, not that its end cannot be noted either
+            with suppress(
+                PolymeterError
+            ):  # the cause of the end is reported, not that the end cannot be recorded either
                 status: Status = "stopped" if isinstance(error, StorageError) else "failed"
                 self._close_manifest(status, self._scheduler.outcome.n_failed)
             raise
@@ -284,7 +286,7 @@ class Execution:
         )
 
     def _make_crew(self, events: Events) -> ScoringCrew | None:
-        """Who scores in other processes, where there are some and something can be scored there."""
+        """Return the crew that scores in other processes, if there is one and something can be scored there."""
         if self._plan.place is None:
             return None
         from polymeter.run.dispatch.replicas.planning import scoring_crew
@@ -292,7 +294,7 @@ class Execution:
         return scoring_crew(self._plan, self._plan.place, events)
 
     def _replica_state(self) -> str:
-        """How the replicas fare now: those of the model, and by name those of judges."""
+        """Return the state of the replicas: those of the model, and by name those of judges."""
         return "; ".join(
             dispatcher.state() if role == MODEL_ROLE else f"{role}: {dispatcher.state()}"
             for role, dispatcher in self._replicas.items()
@@ -383,7 +385,7 @@ class Execution:
         return RunOutcome(self._folder, "complete", document, n_failed)
 
     def _mixed_media(self, journal: Journal) -> str:
-        """What is to be said of samples whose media the model was sent by different rules."""
+        """Return the note on samples whose media the model was sent by different rules."""
         shown = [task.name for task in self._tasks if not task.is_text_only]
         return sessions.mixed_media(journal, self._manifest, shown) if shown else ""
 
@@ -393,7 +395,7 @@ class Execution:
 
     def _nondeterminism(self) -> list[str]:
         return [
-            f"Task {task.name!r} asked something else when it was played again ({task.n_nondeterministic} samples): "
+            f"Task {task.name!r} sent other requests when it was replayed ({task.n_nondeterministic} samples): "
             "its prompts are not deterministic."
             for task in self._tasks
             if task.n_nondeterministic

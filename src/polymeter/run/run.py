@@ -24,12 +24,12 @@ from polymeter.store.folder import RUNS, RunFolder
 
 
 def run(request: RunRequest, progress: Progress) -> RunOutcome:
-    """Run an evaluation, or go on with one.
+    """Run an evaluation, or resume one.
 
     Raises:
-        PlanError: It cannot run as asked for; nothing was spent.
-        DataError: A dataset cannot be opened; nothing was spent.
-        PolymeterError: The journal cannot be written, or the model cannot be loaded.
+        PlanError: if it cannot run as requested; nothing was spent.
+        DataError: if a dataset cannot be opened; nothing was spent.
+        PolymeterError: if the journal cannot be written, or the model cannot be loaded.
     """
     # Before task code is loaded: what it imports from random by name must be the dispatching functions.
     options = request.options
@@ -70,11 +70,11 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     if folder.is_begun() and not plan.options.is_restart:
         manifests.keep_stops(folder.read_manifest(), plan)
     check_packages(plan)
-    manifests.identity_of(plan)  # what is no identity is told before anything is spent
+    manifests.identity_of(plan)  # a broken identity is reported before anything is spent
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
     is_new = plan.options.is_restart or not folder.is_begun()
-    if is_new and not plan.options.passes_unknown_settings:  # a run that goes on keeps what it began with
+    if is_new and not plan.options.passes_unknown_settings:  # a resumed run keeps its original settings
         check_typed_settings(plan.options.generation, plan.model, model_name(plan))
     # Whether a judge is missing shows when tasks are opened, and then the model must not have been asked for anything.
     is_asked_last = may_miss_judge(plan)

@@ -27,7 +27,7 @@ from polymeter.store.schema import upgrade
 
 
 def folder_of(plan: Plan) -> RunFolder:
-    """The run's folder; a run that is there already knows where its journal is."""
+    """Return the run's folder; an existing run already knows the place of its journal."""
     output = plan.options.output or manifests.default_folder(plan)
     folder = RunFolder(output, plan.options.journal_dir)
     if plan.options.journal_dir is not None or not folder.is_begun():
@@ -63,7 +63,7 @@ def result_if_finished(plan: Plan, folder: RunFolder, progress: Progress) -> Run
         return None
     if not sessions.is_by_this_code(manifest):
         progress.note(
-            "This run was finished by another version of Polymeter, and its results are left as they are. "
+            "This run was finished by another version of Polymeter, and its results stay unchanged. "
             f"'polymeter score {folder.path}' scores its answers with this version."
         )
     return RunOutcome(folder, "complete", results, 0)
@@ -86,7 +86,7 @@ def _begin(
         had_journal = any(session.get("ended") for session in before.get("sessions") or ())
         if had_journal and not folder.journal.exists():
             raise PlanError(
-                "The journal of this run is gone, and with it all of its answers.",
+                "The journal of this run is missing, and with it all of its answers.",
                 where=str(folder.journal),
                 hint="Restore it from a copy, or --restart to ask everything again.",
             )
@@ -98,8 +98,8 @@ def _begin(
         changed = sorted(manifests.changed_tasks(before, plan))
         for name in changed:
             progress.note(
-                f"Task {name!r} changed since this run began: its samples are played again; "
-                "answers that still fit are used."
+                f"Task {name!r} changed since this run began: its samples are replayed; "
+                "answers that still fit are reused."
             )
         manifest = manifests.continued(before, plan)
     # Before the manifest, by which a folder is a run: one that ends in between has no journal without tables, which a
@@ -117,7 +117,7 @@ def _with_this(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mended(folder: RunFolder, progress: Progress) -> str:
-    """What was wrong with the journal, which is in order afterwards; empty if nothing was."""
+    """Return the damage to the journal, which is in order afterwards; empty if there was none."""
     if not folder.journal.exists():
         return ""
     upgrade(folder.journal)
@@ -133,7 +133,7 @@ def _mended(folder: RunFolder, progress: Progress) -> str:
 
 
 def _throw_away(folder: RunFolder) -> None:
-    # The manifest goes last: as long as it is there, whatever is left is known to be of the old run.
+    # The manifest is deleted last: while it exists, all other files are known to be of the old run.
     for suffix in ("-wal", "-shm", ""):
         folder.journal.with_name(folder.journal.name + suffix).unlink(missing_ok=True)
     for path in (folder.media, folder.samples, folder.artifacts, folder.logs):
@@ -205,10 +205,10 @@ def run_plan(
 
     Args:
         plan: The plan.
-        folder: Where.
-        progress: Told how far the run is.
-        command: What the user typed, for the record.
-        kind: What the part of the run that begins is: ``run`` or ``score``; a run that goes on is a ``resume``.
+        folder: The run folder.
+        progress: Reports the progress of the run.
+        command: The user's command line, for the record.
+        kind: The kind of the part of the run that begins: ``run`` or ``score``; a resumed run is a ``resume``.
         began: Called with the run folder once the run has begun there.
 
     Raises:

@@ -248,7 +248,7 @@ def test_auto_is_as_many_replicas_as_there_is_room_for_now(monkeypatch: pytest.M
     InCluster(monkeypatch, [{"CPU": 9.0, "GPU": 3.0}])
     found = join(replicas="auto")
     assert [*found.numbers] == [3]
-    assert found.note == ("Others use the Ray cluster: of 16 replicas of 1 core and 1 GPU it has room for 3 now.")
+    assert found.note == ("Others use the Ray cluster: it has room for 3 of 16 replicas of 1 core and 1 GPU now.")
     assert [*join(replicas=5).numbers] == [5], "who says how many is not asked to wait for others"
 
 
@@ -256,7 +256,9 @@ def test_a_cluster_that_others_use_entirely_has_one_replica_which_waits(monkeypa
     InCluster(monkeypatch, [{"CPU": 9.0}])
     found = join()
     assert [*found.numbers] == [1]
-    assert found.note.endswith("it has room for 0 now. One is started, and waits.")
+    assert found.note.endswith(
+        "has room for 0 of 16 replicas of 1 core and 1 GPU now. One is started and waits for room."
+    )
 
 
 def test_what_is_being_given_back_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -454,7 +456,7 @@ def watched(seen: list[bool], *, patience_s: float) -> tuple[HeadWatch, list[str
 def test_a_head_that_is_away_for_too_long_is_told_once_with_its_address() -> None:
     watch, told = watched([True, False, True, False, False, False, False, True], patience_s=4)
     assert told == [
-        "The head of the Ray cluster at 10.0.0.1:6379 has not answered for 4 s. The run can go on, on any cluster "
+        "The head of the Ray cluster at 10.0.0.1:6379 has not answered for 4 s. Resume the run on any cluster "
         "(--address)."
     ]
     assert watch.is_gone

@@ -49,7 +49,7 @@ class Host:
         self.has_killed.set()
 
     def last_words(self, number: int) -> str:
-        return " It printed last:\nreading weights"
+        return " Its last output:\nreading weights"
 
     def close(self) -> None:
         self.is_closed = True
@@ -166,7 +166,7 @@ def test_memory_that_runs_out_halves_the_batches_of_that_replica_alone() -> None
     host.listener.ready(0)
     number, work = host.sent.pop(0)
     host.listener.computed(number, Computed(work.lease, [None] * 4, did_not_fit=4))
-    assert told.notes == ["Replica 0: A batch of 4 did not fit into memory: going on with 2."]
+    assert told.notes == ["Replica 0: A batch of 4 did not fit into memory: continuing with 2."]
     host.listener.ready(1)
     sizes = {number: {work.batch_size for at, work in host.sent[1:] if at == number} for number in (0, 1)}
     assert sizes == {0: {2}, 1: {4}}, "beside the lease that the first had already"
@@ -279,7 +279,7 @@ def test_a_replica_that_hangs_while_it_loads_ends_the_run_with_what_it_printed()
     assert told.is_gone.wait(30)
     assert told.gone == [
         "A replica did not load the model within 0.01 s (--lease-timeout), and no other one has. If the model only "
-        "takes longer, continue with a larger --lease-timeout. It printed last:\nreading weights"
+        "takes longer, continue with a larger --lease-timeout. Its last output:\nreading weights"
     ]
     assert host.killed == [0]
     dispatcher.close()

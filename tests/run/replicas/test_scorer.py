@@ -95,7 +95,7 @@ def _with_images(*_: Any) -> Score:
     [
         (_with_objects, "q0", "cannot be written down exactly"),
         (_with_images, "q0", "logs images"),
-        (None, "another", "played again, it asks something else"),
+        (None, "another", "replayed, it asks something else"),
     ],
 )
 def test_what_it_cannot_score_as_the_run_does_comes_back_with_the_reason(

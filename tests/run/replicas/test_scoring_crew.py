@@ -213,7 +213,9 @@ def test_a_task_that_asks_too_often_one_after_the_other_stays_with_the_run() -> 
     told, crew, _ = crewed(20, asking(7), answers=True)
     assert len(told.ended) == 20
     (said,) = told.notes[1:]
-    assert said.startswith("Task 'list' is scored by the run after all: its scoring asks other models so often")
+    assert said.startswith(
+        "Task 'list' is scored by the run after all: its scoring asks other models one question after"
+    )
     assert not crew.takes(told.ended[0].running)
     crew.close()
 
@@ -339,7 +341,7 @@ def test_a_run_is_the_same_wherever_its_samples_are_scored(tmp_path: Path, drift
     n_scored = spread.folder.read_manifest()["sessions"][-1]["spread_scoring"]["tasks"]["slowly_scored"]
     if drifts:
         assert n_scored == 0
-        assert any("played again, it asks something else" in note for note in notes.notes), notes.notes
+        assert any("replayed, it asks something else" in note for note in notes.notes), notes.notes
         assert [sample.status for sample in spread.samples()] == [sample.status for sample in single.samples()]
     else:
         assert n_scored > 12

@@ -1,1 +1,1 @@
-"""How requests reach a model: in batches on this machine, at an endpoint, or at replicas."""
+"""Ways of requests to a model: in batches on this machine, at an endpoint, or at replicas."""

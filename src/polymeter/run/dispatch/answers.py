@@ -1,4 +1,4 @@
-"""What the engine does to every answer alike, whatever the backend did.
+"""Steps that the engine applies to every answer alike, with any backend.
 
 It is checked when it arrives, and journaled as it was received. It is read when its task gets it: cut at stop strings,
 and set apart from its reasoning. So a change of how answers are read never asks a model again.
@@ -35,7 +35,7 @@ _READING = boundary(ModelError, "Reading the model's answer")
 
 
 def checked(request: Request, response: Any) -> Response:
-    """A model's answer as it was received; what is no answer to the request becomes an error. Never raises.
+    """A model's answer as it was received; what is not an answer to the request becomes an error. Never raises.
 
     Args:
         request: What was asked.
@@ -54,7 +54,7 @@ class AnswerReader:
     """Reads the answers of a run's models.
 
     Attributes:
-        uncut: The roles of models whose answers are used as they are: wrapped models apply stop strings themselves.
+        uncut: The roles of models whose answers are used unchanged: wrapped models apply stop strings themselves.
     """
 
     uncut: frozenset[str] = frozenset()
@@ -83,8 +83,8 @@ def stops_of(request: Request | OwnPrompt) -> tuple[str, ...]:
 
 
 def n_unfinished(response: Response, rules: ReadingRules) -> int:
-    """How many outputs of an answer, as it was received, ended inside their reasoning, so that they are read as empty.
-    Reasoning that came apart from the answer, of an answer that reached its limit empty, counts too.
+    """Return the number of outputs of a received answer that ended inside their reasoning, so that they are read as
+    empty. This includes an answer that reached its limit empty while its reasoning arrived apart from it.
     """
     if not (rules.is_separated or rules.is_scored_apart):
         return 0
@@ -92,8 +92,8 @@ def n_unfinished(response: Response, rules: ReadingRules) -> int:
 
 
 def may_be_cut(response: Response, stops: Sequence[str], rules: ReadingRules) -> bool:
-    """Whether an answer that was stored after it was cut may have lost all of what is read now: it ended at a stop
-    string, the model wrote more than one token, and nothing of it is behind the reasoning. Servers stopped inside
+    """Return whether an answer that was stored after it was cut may have lost all of what is read now: it ended at a
+    stop string, the model wrote more than one token, and nothing of it is behind the reasoning. Servers stopped inside
     reasoning too.
     """
     return bool(stops) and any(
@@ -106,8 +106,8 @@ def may_be_cut(response: Response, stops: Sequence[str], rules: ReadingRules) ->
 
 
 def why_no_choice(responses: Sequence[Response]) -> str:
-    """Why the log-probabilities of a sample choose nothing; empty if they do. A single continuation that is impossible
-    is an answer.
+    """Return the reason why the log-probabilities of a sample choose nothing; empty if they do. A single continuation
+    that is impossible is an answer.
     """
     by_request = [
         [choice.logprob for output in response.outputs for choice in output.logprobs] for response in responses
@@ -168,12 +168,12 @@ def _check_output(output: Output) -> None:
 
 
 def _check_kind(ask: Parameters, output: Output) -> None:
-    """Whether an output is of the kind that was asked for: images or text."""
+    """Refuse an output of another kind than the request asked for: images or text."""
     if isinstance(ask, GenerateImage) and not output.images:
         given = "neither an image nor text" if not output.text else f"text and no image: {_shortened(output.text)!r}"
-        raise ModelError(f"An image was asked for, and the model gave {given}.")
+        raise ModelError(f"The request asked for an image, but the model gave {given}.")
     if isinstance(ask, Generate) and output.images and output.text is None:
-        raise ModelError(f"Text was asked for, and the model gave {len(output.images)} image(s) and no text.")
+        raise ModelError(f"The request asked for text, but the model gave {len(output.images)} image(s) and no text.")
 
 
 def _shortened(text: str) -> str:

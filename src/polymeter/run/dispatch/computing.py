@@ -23,7 +23,7 @@ Asked = Request | OwnPrompt
 
 @dataclass(slots=True)
 class Calls:
-    """What calling the model for some groups of requests came to.
+    """The outcome of calling the model for some groups of requests.
 
     Attributes:
         responses: One for each request, in order; ``None``: it is to be asked again in a smaller batch.

@@ -26,15 +26,15 @@ _LONGEST_PAUSE_S = 30.0
 
 
 def calls_of(model: Model, asked: Sequence[PendingRequest]) -> list[Joined]:
-    """Requests by the calls that answer them: one each, but repeats together where the model joins them. What a sample
-    asks together arrives together, so these are the repeats that are still owed.
+    """Group requests by the calls that answer them: one call each, but repeats together if the model joins them. A
+    sample's requests arrive together, so these are the repeats that are still outstanding.
     """
     return joined(asked, lambda one: one.request) if model.joins_repeats else [[one] for one in asked]
 
 
 def pause_s(again: Sequence[PendingRequest], *, n_asked: int) -> float:
-    """How long to wait, in seconds, before requests are asked again: a little when a whole batch of ``n_asked`` failed
-    transiently, since a wrapper that calls a server itself should not storm it; else not at all.
+    """Return the time to wait, in seconds, before requests are asked again. It is short if a whole batch of ``n_asked``
+    failed transiently, since a wrapper that calls a server itself should not flood it. Otherwise it is zero.
     """
     tries = max(one.tries for one in again)
     if not tries or len(again) < n_asked:
@@ -69,8 +69,10 @@ def settle(
 
 
 def did_not_fit(n_at_once: int, smaller: int) -> str:
-    """What the user is told when memory ran out: how many requests did not fit, and how many are tried next."""
-    return f"A batch of {n_at_once} did not fit into memory: going on with {smaller}."
+    """Return the note for the user after memory ran out: the number of requests that did not fit, and the number tried
+    next.
+    """
+    return f"A batch of {n_at_once} did not fit into memory: continuing with {smaller}."
 
 
 class Dispatcher(Protocol):
@@ -78,12 +80,12 @@ class Dispatcher(Protocol):
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in progress keep the model busy now."""
+        """The number of samples in progress that keeps the model busy now."""
         ...
 
     @property
     def floor(self) -> int:
-        """How many it needs at least, to fill what it computes now and what comes next."""
+        """The least number of samples that fills the current computation and the next one."""
         ...
 
     def add(self, asked: Sequence[PendingRequest]) -> None:
@@ -95,7 +97,7 @@ class Dispatcher(Protocol):
         ...
 
     def history(self) -> Mapping[str, Any]:
-        """How the dispatcher fared, for the run's record."""
+        """Return the dispatcher's statistics, for the run's record."""
         ...
 
     def close(self) -> None:

@@ -1,12 +1,12 @@
-"""Answers with images on their way to files: encoded on several threads beside the model, a bounded number at a time.
+"""Writing of answers with images: encoded on several threads beside the model, a bounded number at a time.
 
-To write an image down is to digest, encode and sync it: milliseconds of computing outside Python's lock. The thread
-that computes the model hands its answers over and goes on. Each answer is journaled once its own images are files,
-whether or not those of its batch are, so a run that is killed loses only what it had not written.
+Writing an image means to digest, encode and sync it: milliseconds of computing outside Python's lock. The thread that
+computes the model hands its answers over and continues. Each answer is journaled once its own images are files, whether
+or not those of its batch are, so a run that is killed loses only answers that were not written yet.
 
-A generated image is a file before it is an answer: written losslessly under the digest of its pixels, and passed
-around as a ``StoredImage``. A model that draws faster than its images are written waits, so that beside the batch
-that is drawn at most one batch and one answer for each writing thread are in memory.
+A generated image is a file before it is an answer: written losslessly under the digest of its pixels, and passed around
+as a ``StoredImage``. A model that draws faster than its images are written waits. So beside the batch that is drawn, at
+most one batch and one answer for each writing thread are in memory.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _WRITTEN_TOGETHER = 8
 
 
 class ImageWriters:
-    """Hands answers with images to whoever writes them down.
+    """Writes answers with images on threads of its own.
 
     Args:
-        done: Writes answers down, and tells that they are there. Called on several threads at a time.
-        n_threads: How many; default: as many as there are cores, up to four.
+        done: Journals answers and reports them. Called on several threads at a time.
+        n_threads: The number of threads; default: as many as there are cores, up to four.
     """
 
     def __init__(self, done: Callable[[list[PendingRequest]], None], n_threads: int | None = None) -> None:

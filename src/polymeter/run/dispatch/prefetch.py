@@ -1,11 +1,11 @@
-"""Media ahead of the model: decoding and previews on their own threads, so that a model never waits for a picture it
-could have had.
+"""Media ahead of the model: decoded and previewed on threads of their own, so that a model never waits for an image
+that could be ready.
 
-For a model on this machine images are decoded whole, and one that cannot be is its request's failure; one that lies at
-a URL is fetched first, once. For an endpoint only their headers are read, since it is sent the bytes as they are: one
-that is broken further on is for whoever decodes it to say. An endpoint that writes fetches what lies at a URL itself;
-for one that draws it is fetched here, because edits travel as files. Of videos and sounds only a preview is made: how
-they are decoded is the model's business, and so is their failure.
+For a model on this machine images are decoded whole, and a broken image fails its request. An image at a URL is fetched
+first, once. For an endpoint only image headers are read, since it receives the bytes unchanged; damage behind the
+header is reported by the decoder. An endpoint that writes text fetches URLs itself. For one that draws, images are
+fetched here, because edits travel as files. Of videos and audio only a preview is made: the model decodes them, and
+reports failures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """What was made of a request for an endpoint, or why it can never be sent."""
+    """A prepared request for an endpoint, or the reason why it can never be sent."""
 
     made: Any = None
     failure: Response | None = None
@@ -159,7 +159,7 @@ class Previews:
         self._notes: dict[Any, dict[str, Any]] = {}
 
     def is_wanted(self, medium: Media) -> bool:
-        """Whether there is anything to do for a medium."""
+        """Return whether there is anything to do for a medium."""
         if isinstance(medium, Image):
             return True
         if medium.note is not None or medium.is_url:
@@ -170,9 +170,9 @@ class Previews:
         """Decode an image; make the preview of any medium.
 
         Args:
-            medium: What to look at.
+            medium: The medium to prepare.
             is_shown_encoded: Whether the model is sent the encoded bytes, so that an image need not be decoded.
-            is_fetched: Whether an image that lies elsewhere is fetched; else whoever is shown it does so.
+            is_fetched: Whether an image that lies elsewhere is fetched; else its receiver does so.
 
         Raises:
             DataError: An image cannot be fetched or decoded, or has no header that can be read.
@@ -215,7 +215,7 @@ class Previews:
 
 
 def is_remote(medium: Media) -> bool:
-    """Whether a medium lies elsewhere, for the endpoint to fetch: a URL that does not hold the data itself."""
+    """Return whether a medium lies elsewhere, for the endpoint to fetch: a URL that does not hold the data itself."""
     return medium.is_url and not str(medium.source).startswith("data:")
 
 

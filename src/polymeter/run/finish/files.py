@@ -1,12 +1,12 @@
-"""The files that answers and scores rest on: written down with them, and compared when a run goes on.
+"""Files that answers and scores depend on: recorded with them, and compared when a run resumes.
 
 Inside a run a medium of the dataset is identified by its place, and a completed sample is not rolled out again. So an
-answer carries the states of the files that its sample had read by then, and a completed sample those that its score
-rests on. What has changed meanwhile is not taken over: the sample is rolled out again, and the model is asked again
-where what it is shown is no longer the same.
+answer carries the states of the files that its sample had read by then, and a completed sample those of its score. If a
+file has changed meanwhile, nothing from it is reused: the sample is rolled out again, and the model is asked again if
+its input differs.
 
-An answer about media that its request identifies by place is used again only if the media's content is still what the
-model was shown. The fingerprint stays the same either way, so journals of unchanged files are read as before.
+An answer about media that its request identifies by place is reused only if the media's content is unchanged. The
+fingerprint stays the same either way, so journals of unchanged files are read as before.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class FilesOfRun:
     """The files behind one run's answers and scores. Thread-safe.
 
     Args:
-        run_folder: What the run writes itself; its files are no data.
-        is_replay_only: Whether no model is asked, so that an answer about a file that is gone still counts.
+        run_folder: The run folder; files that the run writes there are not data.
+        is_replay_only: Whether no model is asked, so that an answer about a deleted file still counts.
     """
 
     def __init__(self, run_folder: Path, *, is_replay_only: bool = False) -> None:
@@ -61,8 +61,8 @@ class FilesOfRun:
         return FilesBehind(states, _shown_media(asked.request)) if states else None
 
     def seal(self, running: RunningSample, doc: str) -> str:
-        """What a completed sample is marked with: its task's completion digest, and the states of the files that it
-        rests on.
+        """Return the mark of a completed sample: its task's completion digest, and the states of the files that it
+        depends on.
 
         Args:
             running: The sample.
@@ -81,7 +81,7 @@ class FilesOfRun:
         return f"{task.completion_digest}{SEAL_SEPARATOR}{write_states(states)}" if states else task.completion_digest
 
     def holds(self, body: str, asked: PendingRequest) -> bool:
-        """Whether a stored answer is about what would be asked about now; notes its files for the sample."""
+        """Return whether a stored answer is about what would be asked about now; notes its files for the sample."""
         files = read_files(body)
         if files is None:
             return True
@@ -93,12 +93,12 @@ class FilesOfRun:
             return self._is_replay_only
         if self._is_replay_only and not all(os.path.exists(state.path) for state in files.states):
             return True
-        with suppress(PolymeterError):  # what cannot be read is told of when it is shown
+        with suppress(PolymeterError):  # an unreadable file is reported when it is shown
             return _shown_media(asked.request) == files.shown
         return False
 
     def is_outdated(self, body: str) -> bool:
-        """Whether a file behind a stored answer has changed."""
+        """Return whether a file behind a stored answer has changed."""
         files = read_files(body)
         return files is not None and not all(map(self._is_current, files.states))
 
@@ -123,7 +123,7 @@ class FilesOfRun:
 
 def _shown_media(request: Request | OwnPrompt) -> tuple[str, ...]:
     """Digests of the media that a request identifies by their place in the dataset."""
-    with boundary(DataError, "Reading what the model is shown"):
+    with boundary(DataError, "Reading the model's input"):
         return tuple(medium.content_hash() for medium in request.media() if medium.key is not None)
 
 

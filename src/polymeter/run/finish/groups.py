@@ -134,7 +134,7 @@ def _wanted(
 
 
 def _most_samples(results: Sequence[Result]) -> int:
-    """How many samples a member has, as that of its metrics that rests on most of them says."""
+    """Return the number of samples of a member: that of the metric with the most samples."""
     return max(result.n for result in results if not result.subset)
 
 
@@ -268,12 +268,12 @@ def _terms(result: Result, weight: float) -> Terms:
 
 
 def _counts(result: Result) -> bool:
-    """Whether a result is a number that rests on something."""
+    """Return whether a result is a number that rests on something."""
     value = result.value
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
     return is_number and result.n > 0
 
 
 def _is_measured(result: Result) -> bool:
-    """Whether a result has a value, of any type."""
+    """Return whether a result has a value, of any type."""
     return result.n > 0 and result.value is not None

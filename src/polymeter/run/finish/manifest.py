@@ -1,4 +1,4 @@
-"""The manifest of a run: what it is, written at its start, and compared when it goes on."""
+"""The manifest of a run: its identity, written at its start, and compared when it resumes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _identity(model: Model) -> Any:
     """The identity of a model as plain data.
 
     Raises:
-        PlanError: if it raises, or is no plain data.
+        PlanError: if it raises, or is not plain data.
     """
     cls = type(model)
     with boundary(PlanError, f"The identity of {cls.__name__}"):
@@ -88,14 +88,16 @@ def _identity(model: Model) -> Any:
     else:
         why = f"It is a {type(given).__name__}."
     raise PlanError(
-        f"The identity of {cls.__name__} is no plain data: {why}",
+        f"The identity of {cls.__name__} is not plain data: {why}",
         where=place_of(cls),
         hint="Return a dict of texts, numbers and lists that names everything that can change an answer.",
     )
 
 
 def completion_identity(plan: Plan) -> dict[str, Any]:
-    """What a completed sample rests on besides its own task: models, options, and what imported files registered."""
+    """Return the inputs of a completed sample besides its own task: models, options, and the registrations of imported
+    files.
+    """
     whole = identity_of(plan)
     return {name: whole[name] for name in ("model", "roles", "options")} | {
         "imports": hash_with_opened(source_hash(plan.options.imports), opened_behind(plan.options.imports))
@@ -167,7 +169,7 @@ def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
 
 
 def decided_stops(plan: Plan, before: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether stop strings are sent to the model of each role, where that was decided; part of a manifest."""
+    """Record for each role whether stop strings are sent to its model, if that was decided; part of a manifest."""
     models = {"model": plan.model, **plan.roles}
     decided = {role: model.sends_stops for role, model in models.items() if isinstance(model, AsyncModel)}
     told = {**(before.get("sends_stops") or {}), **{role: one for role, one in decided.items() if one is not None}}
@@ -183,10 +185,10 @@ def keep_stops(manifest: Mapping[str, Any], plan: Plan) -> None:
 
 
 def check_same_run(manifest: Mapping[str, Any], plan: Plan, folder: RunFolder) -> None:
-    """Refuse to go on with a run that is another one.
+    """Refuse to resume a different run.
 
     Raises:
-        PlanError: What differs.
+        PlanError: if it differs; the message lists the differences.
     """
     old, new = manifest["identity"], identity_of(plan)
     differing = _differences(old, new) or _reading_differently(manifest, plan)
@@ -194,7 +196,7 @@ def check_same_run(manifest: Mapping[str, Any], plan: Plan, folder: RunFolder) -
         raise PlanError(
             f"The run folder holds another run: {', '.join(differing)} differ{'s' if len(differing) == 1 else ''}.",
             where=str(folder.path),
-            hint="Choose another --output, or --restart to throw the old run away.",
+            hint="Choose another --output, or delete the old run with --restart.",
         )
     before = {task["name"]: task["dataset_fingerprint"] for task in manifest["tasks"]}
     for task in plan.opened:
@@ -213,8 +215,8 @@ def changed_tasks(manifest: Mapping[str, Any], plan: Plan) -> set[str]:
 
 
 def is_changed_unopened(manifest: Mapping[str, Any], plan: Plan) -> bool:
-    """Whether the sources of a task have changed, told before any task is opened: the files that its code opens while
-    it loads are those that it opened then.
+    """Return whether the sources of a task have changed, told before any task is opened: the files that its code opens
+    while it loads are those that it opened then.
     """
     before = {task["name"]: task for task in manifest["tasks"]}
     for spec in plan.selection.tasks:
@@ -230,7 +232,7 @@ def is_changed_unopened(manifest: Mapping[str, Any], plan: Plan) -> bool:
 
 
 def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """The manifest of a run that goes on."""
+    """Return the manifest of a run that resumes."""
     tasks = [_task(plan, number) for number in range(len(plan.opened))]
     return {
         **manifest,
@@ -271,14 +273,14 @@ def options_of(manifest: Mapping[str, Any], output: Path) -> RunOptions:
         raise PlanError(
             f"A {setting} of this run is a secret and was not stored.",
             where=str(output),
-            hint="Give the original command with the same --output; it goes on where it stopped.",
+            hint="Give the original command with the same --output; it resumes where it stopped.",
         )
     values |= {"output": output, "is_restart": False, "include_paths": tuple(values["include_paths"])}
     return RunOptions.make(values, where=str(output))
 
 
 def origins_of(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """What qualifies the names of the tasks of a run, once each."""
+    """Return the qualifiers of the names of a run's tasks, once each."""
     qualifiers = {package.record.package: package.qualifier for package in installed_packages()}
     brought = (str(task.get("package") or "").partition(" ")[0] for task in manifest["tasks"])
     return tuple(dict.fromkeys(qualifiers.get(name, name) if name else LIBRARY for name in brought))
@@ -290,7 +292,7 @@ def _skipped(plan: Plan) -> dict[str, Any]:
 
 
 def _parity(plan: Plan) -> dict[str, Any]:
-    """Whose values the run takes; nothing without parity."""
+    """Return the system whose values the run uses; empty without parity."""
     parity = plan.parity
     if not parity.system:
         return {}
@@ -323,7 +325,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
 
 
 def _reading(rules: ReadingRules) -> dict[str, Any]:
-    """How a task's answers are read. The tags are null for the usual ones."""
+    """Return the rules for reading a task's answers. The tags are null for the usual ones."""
     is_removed = rules.is_separated or rules.is_scored_apart
     return {
         "reasoning": "removed" if is_removed else "left to the task's own code",
@@ -350,13 +352,13 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _opened(model: Model) -> dict[str, str]:
-    """What stands for the files that a wrapper's code opened while it was loaded; empty if it opened none."""
+    """Return a digest of the files that a wrapper's code opened while it was loaded; empty if it opened none."""
     return {_OPENED: hash_opened(model.opened_sources)} if model.opened_sources else {}
 
 
 def _reading_differently(manifest: Mapping[str, Any], plan: Plan) -> list[str]:
-    """The models whose code has read other files than when the run began. Runs of versions that kept no record of it
-    count as they are.
+    """Return the models whose code has read other files than at the start of the run. Runs of versions that kept no
+    record of the files count as unchanged.
     """
     entries = {"model": (manifest["model"], plan.model)}
     entries |= {role: (manifest["roles"].get(role, {}), model) for role, model in plan.roles.items()}

@@ -31,7 +31,7 @@ _SEVERAL = " | "
 
 @dataclass(slots=True)
 class _CountedAnswers:
-    """How often short texts came, of the first that came."""
+    """The counts of short texts, among the first that came."""
 
     n: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class _CountedAnswers:
 
 
 class ScorePatterns:
-    """What the scored samples of one task have in common."""
+    """Patterns of the scored samples of one task."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -97,7 +97,7 @@ class ScorePatterns:
             self._values[key] = (n + 1, before if before == value else None)
 
     def notes(self, task: str, results: Sequence[Result], n_responses: int, n_length: int) -> Iterator[str]:
-        """What to tell of a task.
+        """Return the notes on a task.
 
         Args:
             task: Its name.
@@ -107,7 +107,7 @@ class ScorePatterns:
         """
         if n_length == n_responses >= _FEWEST_EMPTY:
             yield (
-                f"Task {task!r}: all {n_length:,} answers were cut at the token limit, so scores rest on what came "
+                f"Task {task!r}: all {n_length:,} answers were cut at the token limit, so scores rest on the text "
                 "before it: raise it with --gen-kwargs max_new_tokens=N."
             )
         of_answers = self._of_answers()
@@ -123,16 +123,14 @@ class ScorePatterns:
         if n < max(self._n, _FEWEST_EMPTY):
             return ""
         if self._n_empty == n:
-            return (
-                f"all {n:,} answers that were scored are empty: look at what the model gave, and at the task's filters."
-            )
+            return f"all {n:,} answers that were scored are empty: check the model's answers and the task's filters."
         is_one = n >= _FEWEST and not self._has_other_answer and self._n_right <= _MOSTLY_RIGHT * n
         if is_one and (self._has_other_target or self._target is None):
             return f"all {n:,} answers that were scored are the same, {quoted(self._answer or '', _SHOWN)}."
         return self._of_one_choice()
 
     def _of_one_choice(self) -> str:
-        """Whether nearly all answers are one option or short text, and the references are not."""
+        """Describe that nearly all answers are one option or short text, unlike the references; empty if not so."""
         chosen = self._answers.most
         n = self._answers.counts.get(chosen, 0)
         targets = self._targets
@@ -176,7 +174,7 @@ def _by_metric(values: Mapping[MetricKey, float]) -> dict[MetricKey, float]:
 
 
 def _is_best(value: float, higher_is_better: bool | None, bounds: Bounds) -> bool:
-    """Whether a value is the best that its metric can have, as far as that is known."""
+    """Return whether a value is the best that its metric can have, as far as that is known."""
     low, high = bounds
     if higher_is_better:
         return value >= high if high is not None else value in (1.0, 100.0)

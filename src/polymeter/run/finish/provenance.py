@@ -1,4 +1,4 @@
-"""Where a run comes from: versions, commits, hardware. Recorded, never compared."""
+"""Provenance of a run: versions, commits, hardware. Recorded, never compared."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def software() -> dict[str, Any]:
 
 
 def hardware() -> dict[str, Any]:
-    """The machine: system, processor, cores, memory in bytes where the system tells."""
+    """Describe the machine: system, processor, cores, memory in bytes if the system reports it."""
     facts: dict[str, Any] = {"system": f"{platform.system()} {platform.release()}", "machine": platform.machine()}
     facts["cores"] = available_cores()
     memory = memory_bytes()
@@ -54,7 +54,7 @@ def git_state(folder: Path) -> dict[str, Any]:
     where = folder if folder.is_dir() else folder.parent
     if not _may_be_checkout(where):
         return {}
-    words = ("status", "--porcelain=v2", "--branch", "--", ".")  # one process tells both
+    words = ("status", "--porcelain=v2", "--branch", "--", ".")  # one process reports both
     lines = printed_by(["git", "-C", str(where), *words], 10.0).splitlines()
     commit = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
     if commit == "(initial)":
@@ -63,6 +63,8 @@ def git_state(folder: Path) -> dict[str, Any]:
 
 
 def _may_be_checkout(folder: Path) -> bool:
-    """Whether git may know of a checkout that holds a folder. Starting git takes longer than looking for its mark."""
+    """Return whether git may know of a checkout that holds a folder. Starting git takes longer than looking for its
+    mark.
+    """
     place = folder.resolve()
     return "GIT_DIR" in os.environ or any((parent / ".git").exists() for parent in (place, *place.parents))

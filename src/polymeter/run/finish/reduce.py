@@ -64,11 +64,11 @@ class EndedRows:
         self._again = again
         self._reader = reader
         self.subsets: dict[tuple[str, ...], bool] = {}
-        """Whether any row of each subset has a score, of the rows that were read."""
+        """True if any row of each subset has a score, of the rows that were read."""
         self._bodies: dict[int, list[tuple[str, tuple[str, ...]]]] = {}
         self._next_asked = -1
         self.patterns: ScorePatterns | None = None
-        """What the scored rows have in common, once all were read."""
+        """Facts about all scored rows, once all were read."""
         self._panel = panel
         self.tally: PanelTally | None = None
         """The judges' own values of the rows, if there are several judges and all rows were read."""
@@ -106,7 +106,9 @@ class EndedRows:
 
     def _responses(self, index: int) -> tuple[Response, ...]:
         if index not in self._bodies:
-            n = _RESPONSES_AT_ONCE if index == self._next_asked else 1  # whoever asks for a second one asks for all
+            n = (
+                _RESPONSES_AT_ONCE if index == self._next_asked else 1
+            )  # a caller that asks for a second one asks for all
             self._bodies = self._journal.turns_between(self._task.name, index, index + n)
         self._next_asked = index + 1
         rules = self._task.task.reading
@@ -238,11 +240,11 @@ class Reduction:
         return results
 
     def task_summaries(self, results: Mapping[str, Sequence[Result]], journal: Journal) -> list[TaskSummary]:
-        """What is written about each task, from its results and its rows."""
+        """Return the notes on each task, from its results and its rows."""
         return [self._summary(task, results[task.name], journal) for task in self._tasks]
 
     def doubts(self, summaries: Sequence[TaskSummary], journal: Journal) -> Iterator[str]:
-        """What the samples of tasks have in common that makes their numbers doubtful, one sentence for each."""
+        """Return the patterns of tasks' samples that make their results doubtful, one sentence for each."""
         for summary in summaries:
             patterns = self._patterns.get(summary.name)
             if patterns is not None:
@@ -250,7 +252,7 @@ class Reduction:
                 yield from patterns.notes(summary.name, summary.results, n_responses, summary.n_length)
 
     def group_summaries(self, results: Mapping[str, Sequence[Result]]) -> list[GroupSummary]:
-        """What is written about each group, from the results of the tasks."""
+        """Return the notes on each group, from the results of the tasks."""
         groups = {group.name: group for group in self._plan.selection.groups}
         without = dict.fromkeys(self._plan.skipped, ())
         reduced = reduce_groups(groups, {**without, **results}, self._plan.parity, self.failures.append)
@@ -265,14 +267,14 @@ class Reduction:
                 yield str(error)
 
     def _running(self, task: RunningTask) -> RunningSample:
-        """What stands for a reduction in the journal when it asks a judge: a sample that no task has."""
+        """Return the sample that represents a reduction in the journal when it asks a judge. No task has it."""
         journal = Journal(self._folder.journal)
         known = journal.answers(task.name, REDUCTION)
         journal.close()
         return RunningSample(task, Sample(task.name, "", REDUCTION, {}), known=known)
 
     def _arguments(self) -> SimpleNamespace:
-        """What an aggregation that takes ``args`` finds in it."""
+        """Return the arguments of an aggregation that accepts ``args``."""
         spec, options = self._plan.model_spec, self._plan.options
         return SimpleNamespace(
             output_path=str(self._folder.artifacts),
@@ -321,14 +323,14 @@ class Reduction:
         return None if tally is None else tally.document(names, seed)
 
     def _scorer(self, by: str, instead_of: str) -> dict[str, str]:
-        """What a task's scores were measured with; a model in a role by its name."""
+        """Return the settings of a task's scores; a model in a role by its name."""
         names = role_names(self._plan)
         return {"by": f"{by} {names[by]}" if by in names else by, "instead_of": instead_of}
 
 
 def _lost_verdicts(running: RunningSample) -> list[str]:
-    """What to tell of a judge that could not be asked or gave no verdict while a task's results were computed. Its
-    author's code may have gone on without, so the numbers that it gave may rest on less.
+    """Return the note on a judge that could not be asked or gave no verdict while a task's results were computed. The
+    author's code may have continued without it, so its results may rest on fewer verdicts.
     """
     lost = running.lost_verdicts
     if not lost:

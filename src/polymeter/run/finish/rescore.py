@@ -1,9 +1,9 @@
-"""Scoring a run again: its answers are taken over into a new run folder, and the run goes on there with nobody to ask
-but a judge that is named.
+"""Scoring of a run again. Its answers are copied into a new run folder, and the run resumes there. No model is asked
+but a named judge.
 
-A rescored run is a run like any other, but that the answers of the journal stand for its model. A judge that is named
-is asked only for verdicts that the journal does not hold; without one, the verdicts of the run's own judge count, and
-nobody is asked at all.
+A rescored run is a run like any other, but the answers of the journal replace its model. A named judge is asked only
+for verdicts that the journal does not hold. Without a judge, the verdicts of the run's own judge count, and no model is
+asked at all.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class ScoreRequest:
 
     Attributes:
         run: Its folder.
-        output: The folder of the new run; one that an earlier scoring of the same run began is gone on with.
+        output: The folder of the new run; a folder that an earlier scoring of the same run began is resumed.
         options: The run's options, changed where the new one differs.
-        roles: Models in place of those that the run had in these roles.
-        command: What the user typed, for the record.
+        roles: Models that replace those of the run in these roles.
+        command: The user's command line, for the record.
         check_plan: As of a ``RunRequest``.
         began: As of a ``RunRequest``.
     """
@@ -125,10 +125,10 @@ def _run_taken_over(
     request: ScoreRequest,
     progress: Progress,
 ) -> RunOutcome:
-    """Take over the answers of a run, and go on with them."""
+    """Copy the answers of a run, and resume from them."""
     lock = target.lock()
     try:
-        progress.stage("taking over answers")
+        progress.stage("copying answers")
         take_answers(source, target)
         if not target.is_begun():
             target.write_manifest(_manifest(manifest, plan, source, request.command))
@@ -138,7 +138,7 @@ def _run_taken_over(
 
 
 def _kept_answers_only(source: RunFolder) -> bool:
-    """Whether a run scored nothing on purpose: then whoever scores it names what does."""
+    """Return whether a run scored nothing on purpose. Then the user names a judge or metric to score it."""
     options = manifests.options_of(source.read_manifest(is_whole=True), source.path)
     return any(told.get(ANSWERS_ONLY) for told in options.dialect_options.values())
 
@@ -163,16 +163,16 @@ def _check_same_scoring(target: RunFolder, plan: Plan) -> None:
 
 
 def plan_over_answers(manifest: Mapping[str, Any], request: ScoreRequest) -> Plan:
-    """The plan of a run in which its stored answers stand for its models, but for roles that the request names.
+    """Return the plan of a run in which its stored answers replace its models, except for roles that the request names.
 
     Raises:
-        PlanError: A task of the run is not there any more, or what identifies a model was not stored.
+        PlanError: A task of the run no longer exists, or the identity of a model was not stored.
     """
     _check_named_without_secrets(manifest)
     roles: dict[str, ModelSpec | Model] = {
         role: _stand_in(role, entry, ModelTraits(family="judge")) for role, entry in manifest["roles"].items()
     }
-    if seats_of(request.roles):  # whoever names a judge replaces the whole panel
+    if seats_of(request.roles):  # a named judge replaces the whole panel
         roles = {role: model for role, model in roles.items() if role not in seats_of(roles)}
     entry = manifest["model"]
     is_described = entry.get("traits") is not None
@@ -197,8 +197,7 @@ def _check_named_without_secrets(manifest: Mapping[str, Any]) -> None:
     for name, entry in (("model", manifest["model"]), *manifest["roles"].items()):
         if HIDDEN in str(entry["identity"]) and "'digest:" in str(manifest["identity"]):
             raise PlanError(
-                f"What identifies {name!r} holds a secret and was not stored, so its answers cannot be told from "
-                "others.",
+                f"The identity of {name!r} holds a secret and was not stored, so its answers cannot be matched to it.",
                 hint="Run the original command again on a new --output.",
             )
 
@@ -208,8 +207,8 @@ def _stand_in(name: str, entry: Mapping[str, Any], traits: ModelTraits) -> Store
 
 
 def _model_with_prompts(entry: Mapping[str, Any], request: ScoreRequest) -> StoredAnswers:
-    """What stands for the model of a run whose manifest describes no traits: it was begun by a version that kept no
-    prompts of models' own, so that model is made again for them.
+    """Return the stand-in for the model of a run whose manifest describes no traits. It was begun by a version that
+    kept no prompts of models' own, so that model is made again for them.
     """
     spec = _spec(entry)
     if spec is None:
@@ -230,7 +229,7 @@ def _spec(entry: Mapping[str, Any]) -> ModelSpec | None:
 
 
 def _manifest(before: Mapping[str, Any], plan: Plan, source: RunFolder, command: str) -> dict[str, Any]:
-    """The manifest of the run that begins, with the tasks as they were: what changed since is told when it goes on."""
+    """Return the manifest of the new run, with the tasks as they were. Later changes are reported when it resumes."""
     made = manifests.new_manifest(plan, RunFolder(source.path, source.journal_dir), command)
     names = model_names(before)  # what stands for a judge does not know its name
     return {

@@ -1,12 +1,12 @@
-"""Which code of Polymeter stands between a row and its score, as a digest.
+"""Digest of the code of Polymeter between a row and its score.
 
-Every sample that ends is marked with it. A run that goes on with other code runs those samples again over their stored
+Every sample that ends is marked with it. A run that resumes with other code runs those samples again over their stored
 answers, so that all scores of a run are of one kind. Code that no sample passes through (commands, reports, statistics,
-which are computed anew at every reduction) does not count, and neither do backends of models: what a model answered
-stays its answer.
+which are computed anew at every reduction) does not count, and neither do backends of models: a model's answer stays
+its answer.
 
-Rows name the part of the run that wrote them, and the part's record holds this digest. So all scores of a run are
-made by one version, and a prompt that the new code changes is sent again.
+Rows name the part of the run that wrote them, and the part's record holds this digest. So all scores of a run are made
+by one version, and a prompt that the new code changes is sent again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PASSED = (
     "run/schedule/panel.py", "run/schedule/role_client.py", "run/schedule/rollouts.py",
     "run/schedule/running_samples.py", "run/schedule/scoring.py", "run/schedule/task_rows.py", "store/wire.py",
 )  # fmt: skip
-"""What a sample passes through on its way from a row to requests, and from answers to a score."""
+"""The code that a sample passes through from a row to requests, and from answers to a score."""
 _NOT_PASSED = frozenset(("command.py", "evaluation.py", "files", "flags.py", "models", "results.py"))
 """Parts of a system that only its command line, its files or its models use."""
 _PACKAGES = (

@@ -1,9 +1,9 @@
-"""The parts of a run: its first start, and every time that it goes on or is scored again.
+"""The parts of a run: its first start, and every time that it is resumed or scored again.
 
 ``run.json`` keeps a record of each under ``sessions``, from its beginning, so that a part that was killed is known too.
 Rows of the journal name the part that wrote them.
 
-The record of a part also holds the addresses of its endpoints, so an answer's row says where it was given.
+The record of a part also holds the addresses of its endpoints, so an answer's row leads to the address that gave it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def new_part(plan: Plan, software: Mapping[str, Any], command: str, kind: str) -
 
 
 def as_part(record: Mapping[str, Any]) -> Session:
-    """What the journal keeps of a part."""
+    """Return the record of a part in the journal."""
     facts = {
         name: record[name] for name in ("kind", "started", "polymeter", "host", "endpoints", "rules", "usage_version")
     }
@@ -80,7 +80,7 @@ def rules_of(record: Mapping[str, Any]) -> dict[str, int]:
 
 
 def reads_anew(manifest: Mapping[str, Any]) -> str:
-    """What the user should know of a run with parts of versions that read answers by other rules; empty if it has none.
+    """Return the note on a run with parts of versions that read answers by other rules; empty if it has none.
 
     Args:
         manifest: The manifest, with the part that begins.
@@ -95,7 +95,7 @@ def reads_anew(manifest: Mapping[str, Any]) -> str:
 
 
 def mixed_media(journal: Journal, manifest: Mapping[str, Any], tasks: Sequence[str]) -> str:
-    """What the user should know of a run whose model was sent media by different rules; empty if it was not.
+    """Return the note on a run whose model was sent media by different rules; empty if it was not.
 
     Args:
         journal: Its journal.
@@ -181,7 +181,7 @@ def addresses_before(manifest: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def moved(manifest: Mapping[str, Any], plan: Plan) -> Iterator[str]:
-    """What the user should know of endpoints that are not those of earlier parts, one sentence for each role."""
+    """Return the notes on endpoints that differ from those of earlier parts, one sentence for each role."""
     before = addresses_before(manifest)
     for role, address in addresses(plan).items():
         known = before.get(role, [])
@@ -190,13 +190,13 @@ def moved(manifest: Mapping[str, Any], plan: Plan) -> Iterator[str]:
 
 
 def is_by_this_code(manifest: Mapping[str, Any]) -> bool:
-    """Whether all parts of a run so far made prompts and scores with the code of this Polymeter."""
+    """Return whether all parts of a run so far made prompts and scores with the code of this Polymeter."""
     codes = [record.get("code") for record in manifest.get("sessions") or ()]
     return bool(codes) and set(codes) == {scoring_code()}
 
 
 def check_unchanged(manifest: Mapping[str, Any], plan: Plan, changed: Sequence[str], folder: RunFolder) -> None:
-    """Refuse to go on with a run whose answers or scores would come about otherwise than before.
+    """Refuse to resume a run whose answers or scores would be made differently than before.
 
     Raises:
         PlanError: if an endpoint, Polymeter's code or the sources of a task changed.
@@ -207,9 +207,9 @@ def check_unchanged(manifest: Mapping[str, Any], plan: Plan, changed: Sequence[s
     reasons += [f"The sources of task {name!r} changed." for name in changed]
     if reasons:
         raise PlanError(
-            f"--strict-resume does not go on with this run: {' '.join(reasons)}",
+            f"--strict-resume does not resume this run: {' '.join(reasons)}",
             where=str(folder.path),
-            hint="Restore what changed, or leave --strict-resume out: what is mixed is then told in the results.",
+            hint="Restore the earlier state, or omit --strict-resume: the results then report the mixture.",
         )
 
 
@@ -247,12 +247,12 @@ def part_addresses(journal: Journal, manifest: Mapping[str, Any]) -> Any:
 def requests_by_address(
     manifest: Mapping[str, Any], now_running: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each role whose model was at several addresses at a time, what each of them did in all parts of the run:
+    """Return the work of each address, for each role whose model had several at a time, in all parts of the run:
     requests answered, tries failed, share of the answers.
 
     Args:
         manifest: The manifest, with the records of earlier parts.
-        now_running: The records of the dispatchers of the part that is going on, by role.
+        now_running: The records of the dispatchers of the current part, by role.
     """
     records = [record.get(SESSION_DISPATCHERS) or {} for record in manifest.get("sessions") or ()]
     summed: dict[str, dict[str, Counter[str]]] = {}
@@ -277,7 +277,7 @@ def notes(
     manifest: Mapping[str, Any],
     balanced: Mapping[str, Mapping[str, Mapping[str, Any]]],
 ) -> list[str]:
-    """What the results must tell of the run's parts: answers from several endpoints, and damage to the journal.
+    """Return the notes on the run's parts for the results: answers from several endpoints, and damage to the journal.
 
     Args:
         by_address: From ``answers_by_address``: endpoints of different parts.
@@ -300,7 +300,7 @@ def notes(
         )
     told += filter(None, [reads_anew(manifest)])
     damages = [record["damage"] for record in manifest.get("sessions") or () if record.get("damage")]
-    told += [f"The journal was damaged ({damage}); what was missing in it was asked for again." for damage in damages]
+    told += [f"The journal was damaged ({damage}); missing answers were asked for again." for damage in damages]
     return told
 
 

@@ -1,6 +1,5 @@
-"""Whether anything of a task is scored. A sample may have ended well and have no value all the same: nothing could
-score its answer, or its author's code gave none. A task of such samples alone is a failure, and not a result without a
-number.
+"""Count of the scored samples of a task. A sample may end well and have no value all the same: nothing could score its
+answer, or its author's code returned none. A task of such samples alone is a failure, not a result without a score.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from typing import Any
 
 from polymeter.core.task import Result, Score
 
-_NO_NUMBER = "Its scoring gave no number for any answer."
+_NO_NUMBER = "Its scoring returned no value for any answer."
 
 
 @dataclass(slots=True)
 class ValueCount:
-    """How many samples of a task have a value.
+    """The number of samples of a task that have a value.
 
     Attributes:
         n: How many.
@@ -41,8 +40,8 @@ class ValueCount:
 
 
 def n_scored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> int:
-    """How many of a task's samples are scored: those that have a value, or that a result of the whole task rests on
-    (which its author's code may compute of all answers together).
+    """Return the number of a task's samples that are scored: those that have a value, or that a result of the whole
+    task depends on (which its author's code may compute from all answers together).
 
     Args:
         count: Of its samples.
@@ -54,8 +53,8 @@ def n_scored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> int:
 
 
 def why_unscored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> str | None:
-    """Why nothing of a task is scored: a sentence, empty where all samples failed and say so themselves; ``None`` if
-    something is scored.
+    """Return the reason why nothing of a task is scored: a sentence, empty if all samples failed with errors of their
+    own; ``None`` if something is scored.
     """
     if n_scored(count, n_ok, results) or any(_is_value(result.value) for result in results):
         return None
@@ -63,7 +62,7 @@ def why_unscored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> str
 
 
 def _is_value(value: Any) -> bool:
-    """Whether a value says anything: not ``None``, not NaN, and no collection of these alone."""
+    """Return whether a value says anything: not ``None``, not NaN, and no collection of these alone."""
     if type(value) is float or isinstance(value, Real):
         return bool(value == value)  # noqa: PLR0124  (only NaN differs from itself)
     if isinstance(value, Mapping):

@@ -26,7 +26,7 @@ from polymeter.store.folder import RunFolder
 
 @dataclass(frozen=True, slots=True)
 class ReducedAgain:
-    """What the rows of a run come to.
+    """The totals of the rows of a run.
 
     Attributes:
         results: As in ``results.json``.

@@ -1,4 +1,4 @@
-"""Whether the data that a user names with ``--data`` and ``--revision`` is what the tasks of a run ask for."""
+"""Check that the tasks of a run ask for the data that a user names with ``--data`` and ``--revision``."""
 
 from __future__ import annotations
 

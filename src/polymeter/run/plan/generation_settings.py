@@ -124,7 +124,7 @@ def _unknown_settings(task: Task) -> dict[str, Parameters]:
 
 
 def _is_users_own(spec: TaskSpec) -> bool:
-    """Whether a task's file is neither of an installed package nor inside the folders of another tool."""
+    """Return whether a task's file is neither of an installed package nor inside the folders of another tool."""
     folders = [*pairwise(spec.file.parts)]
     trees = [tuple(prefix.split(".")[:2]) for system in systems() for prefix in system.trees]
     return not spec.package and not any(tree in folders for tree in trees)

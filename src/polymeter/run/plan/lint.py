@@ -1,4 +1,4 @@
-"""What the first prompts of a run's tasks show before any of them is sent, and what ``--strict`` refuses.
+"""Checks of the first prompts of a run's tasks before any of them is sent, and the refusals of ``--strict``.
 
 Formats leave findings about rows and targets in the tasks that they compile. Here a few prompts of every task are made
 as the run makes them, whatever the format: no prompt shows the media of the rows, all prompts are equal, braces of a
@@ -113,7 +113,7 @@ class FirstPrompts:
         self._made: dict[int, tuple[Request, ...]] = {}
 
     def findings(self) -> Iterator[LintFinding]:
-        """What is remarkable about them."""
+        """Return the findings about them."""
         if not any(self._few):
             return
         yield from self._unshown_media()
@@ -135,7 +135,7 @@ class FirstPrompts:
 
     @property
     def has_different_texts(self) -> bool:
-        """Whether two of the few prompts looked at say something different."""
+        """True if two of the few prompts looked at say something different."""
         return len({_texts(requests) for requests in self._few if requests}) > 1
 
     def _finding(self, id: str, text: str, hint: str = "") -> LintFinding:
@@ -178,7 +178,7 @@ class FirstPrompts:
         if kinds:
             columns = in_words(map(repr, kinds))
             media = in_words(dict.fromkeys(kinds.values()))
-            yield self._finding(NO_MEDIUM_SHOWN, f"The rows have {media} ({columns}), and no prompt shows any.")
+            yield self._finding(NO_MEDIUM_SHOWN, f"The rows have {media} ({columns}), but no prompt shows any.")
 
     def _equal_prompt(self) -> tuple[str, int] | None:
         """The text of the prompts that lie evenly in the task, and how many were looked at, if all are the same. First
@@ -267,7 +267,7 @@ def _texts(requests: Sequence[Request]) -> str:
 
 
 def _said(requests: Sequence[Request]) -> object:
-    """What requests ask, for comparison: their texts, and the continuations that are measured."""
+    """Return the content of requests, for comparison: their texts, and the continuations that are measured."""
     parameters = (request.parameters for request in requests)
     return _texts(requests), [one.continuations for one in parameters if isinstance(one, Loglikelihood)]
 

@@ -70,7 +70,7 @@ def _plan_judges(judges: Sequence[Model], options: RunOptions) -> None:
             raise PlanError(error.what, where="--judge-replicas", hint=error.hint) from None
     if not started and not any(map(computes_here, judges)):
         raise PlanError(
-            "The run has no judge on this machine that could have replicas.",
+            "The run has no judge on this machine, so it has none for replicas.",
             where="--judge-replicas",
             hint="Name one with --judge: hf:…, or vllm:… for servers. A judge that is the measured model uses its "
             "replicas.",
@@ -79,7 +79,7 @@ def _plan_judges(judges: Sequence[Model], options: RunOptions) -> None:
 
 def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
     return [
-        f"Your model {spec.backend!r} ({MODELS.find(spec.backend).place}) is used in place of the built-in one."
+        f"Your model {spec.backend!r} ({MODELS.find(spec.backend).place}) is used instead of the built-in one."
         for spec in specs
         if spec is not None and MODELS.shadowed(spec.backend)
     ]
@@ -98,6 +98,6 @@ def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSp
 def _role(
     which: ModelSpec | Model, options: RunOptions, model: Model, spec: ModelSpec | None
 ) -> tuple[Model, ModelSpec | None]:
-    """The model of a role. One that is loaded or started here is not there twice, if it is also the measured one."""
+    """Return the model of a role. A model that is loaded or started here is shared if it is also the measured one."""
     is_held_here = not isinstance(model, AsyncModel) or not model.instances
     return (model, spec) if is_held_here and which == spec else _make(which, options)

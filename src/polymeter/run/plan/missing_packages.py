@@ -58,7 +58,7 @@ def check_specs(specs: Iterable[TaskSpec], backends: Iterable[str] = ()) -> None
     raise PlanError(
         what,
         where="; ".join(dict.fromkeys(by[0][1].where for by in missing.values())),
-        hint=f"Install what is missing with: {_command(missing, backends)}",
+        hint=f"Install the missing packages with: {_command(missing, backends)}",
     )
 
 

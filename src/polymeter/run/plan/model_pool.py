@@ -91,12 +91,12 @@ class PooledModel(BatchModel):
 
     @property
     def joins_repeats(self) -> bool:
-        """Whether the model does."""
+        """True if the model does."""
         return self._model.joins_repeats
 
     @property
     def is_free(self) -> bool:
-        """Whether a run can have it: no other one still computes with it, and it did not fail to load."""
+        """True if a run can have it: no other one still computes with it, and it did not fail to load."""
         with self._lock:
             return not (self._is_in_use or self._is_over)
 
@@ -121,7 +121,7 @@ class PooledModel(BatchModel):
             self._is_over = not self._is_loaded
 
     def respond(self, requests: list[Request]) -> list[Response]:
-        """What the model answers."""
+        """Return the model's answers."""
         return self._as_set().respond(requests)
 
     def batches_at_once(self, request: Request) -> int:

@@ -96,7 +96,7 @@ def make_model(spec: ModelSpec, weights: Mapping[str, str]) -> Model:
 
 
 def _as_generation_setting(name: str, value: Any, parameters: Collection[str]) -> str:
-    """Where to write a setting that is about answers and not about the model; empty for any other."""
+    """Return the place to write a setting that is about answers and not about the model; empty for any other."""
     near = nearest(name, {*parameters, *SHARED}, n=1)
     if not near or near[0] in parameters:
         return ""
@@ -113,21 +113,21 @@ def check_model(model: Any) -> Model:
         raise PlanError(f"{model.__name__} is a class of models.", hint=f"Give an instance: {model.__name__}(…)")
     if not isinstance(model, (BatchModel, AsyncModel)):
         raise PlanError(
-            f"{type(model).__name__} is no model: it is neither a BatchModel nor an AsyncModel.",
+            f"{type(model).__name__} is not a model: it is neither a BatchModel nor an AsyncModel.",
             where=_place_of_class(type(model)),
             hint="Give a model's name, or an instance of a class that derives from polymeter.BatchModel or "
             "polymeter.AsyncModel.",
         )
     if not isinstance(getattr(model, "traits", None), ModelTraits):
         raise PlanError(
-            f"{type(model).__name__} has no traits, which say what it can do.",
+            f"{type(model).__name__} has no traits, which describe its abilities.",
             where=_place_of_class(type(model)),
             hint=f"Write in its __init__: self.traits = polymeter.ModelTraits(family={type(model).__name__.lower()!r})",
         )
     _check_members(type(model))
     if isinstance(model, AsyncModel) and model.traits.has_own_prompts:
         raise PlanError(
-            f"{type(model).__name__} is an endpoint and says that it has prompts of its own.",
+            f"{type(model).__name__} is an endpoint, but its traits declare prompts of its own.",
             hint="Only a model on this machine (BatchModel) makes prompts; build them in respond().",
         )
     return model
@@ -142,7 +142,7 @@ def _no_model(text: str, path: str) -> PlanError:
         if ":" not in text and any(fnmatch.fnmatchcase(text, pattern) for pattern in MODELS.find(name).usual)
     ]
     if hints:
-        hints = [f"A model is named with what runs it. {' Or: '.join(reversed(hints))}"]
+        hints = [f"Name the backend that runs the model. {' Or: '.join(reversed(hints))}"]
     elif near := did_you_mean(backend, MODELS):
         hints = [near]
     if path.endswith(".py"):

@@ -36,7 +36,7 @@ class NamedTasks:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return ``patterns`` with each file and folder replaced by the names of its tasks and groups.
+        """The ``patterns`` with each file and folder replaced by the names of its tasks and groups.
 
         Raises:
             PlanError: if a file or folder has no task.

@@ -54,7 +54,7 @@ def read_package(package: Package, cache_dir: Path | None, parity: Parity) -> Ca
 
 
 def state_of(package: Package) -> str:
-    """What changes when a file of the package's benchmarks does, or the code that reads them."""
+    """Return a mark that changes with the files of the package's benchmarks, and with the code that reads them."""
     return digest(repr([_VERSION, polymeter.__version__, str(package), *_stamps(package)]).encode())
 
 
@@ -76,7 +76,7 @@ def _content_of(package: Package, cache_dir: Path | None) -> dict[str, Any]:
 
 
 def _indexed(package: Package, cache_dir: Path | None) -> dict[str, Any]:
-    """What the package's format finds in its folder."""
+    """Return the entries that the package's format finds in its folder."""
     record = package.record
     root = Root(package.folder, is_user=False, dialect=record.dialect)
     with warnings.catch_warnings():
@@ -128,7 +128,7 @@ def _stamps(package: Package) -> Iterator[tuple[str, int, int]]:
 
 
 def _advice(package: Package) -> str:
-    """What to do where the package's benchmarks cannot be read."""
+    """Return the hint for a package whose benchmarks cannot be read."""
     record = package.record
     if not record.clone:
         return ""

@@ -48,18 +48,18 @@ class Plan:
         model_spec: Its spec; ``None`` when the caller gave an object.
         roles: Further models by role.
         role_specs: Their specs.
-        patterns: What the user named.
+        patterns: The names that the user gave.
         selection: The tasks.
         options: Every setting.
         opened: The tasks, bound to the model.
-        notes: What the user should know of the choice.
-        findings: Of these, what is shown before the first request: those of its tasks, in their order, then those about
-            the model's settings, missing packages, and data that no task asks for.
-        skipped: The tasks that were left out because the model cannot do them, each with the reason.
-        typed_data: The ids of datasets that the user has named a place for, for this run.
-        pinned: The commits that a run that goes on has read until now: by task, then by id of the dataset.
+        notes: Notes on the choice for the user.
+        findings: Those of the notes that are shown before the first request: those of its tasks, in their order, then
+            those about the model's settings, missing packages, and data that no task asks for.
+        skipped: Tasks that the model cannot do, each with the reason.
+        typed_data: The ids of datasets for which the user named a place, for this run.
+        pinned: The commits that a resumed run has read until now: by task, then by id of the dataset.
         context: The settings that the tasks were compiled with; ``None`` before that.
-        place: Where replicas of models will be, and samples may be scored; ``None``: all that is in this process.
+        place: The place of replicas of models, and of scoring; ``None``: all of it is in this process.
     """
 
     model: Model
@@ -80,7 +80,7 @@ class Plan:
 
     @property
     def parity(self) -> Parity:
-        """Whose values are wanted where Polymeter differs from another system."""
+        """The system whose values are wanted where Polymeter differs from it."""
         return parity_with(self.options.parity)
 
     def add_findings(self, findings: Iterable[LintFinding]) -> None:
@@ -102,7 +102,8 @@ def answer_reader(plan: Plan) -> AnswerReader:
 
 
 def cache_folder(options: RunOptions) -> Path:
-    """Where prepared data and indexes are kept: as told, else ``POLYMETER_CACHE_DIR``, else the user's cache folder.
+    """Return the folder of prepared data and indexes: as given, else ``POLYMETER_CACHE_DIR``, else the user's cache
+    folder.
 
     Raises:
         PlanError: if no folder can be there.
@@ -112,7 +113,7 @@ def cache_folder(options: RunOptions) -> Path:
         require_place(told, "The cache folder")
         if Path(told).is_file():
             hint = "Name a folder with --cache-dir, cache_dir in the settings, or POLYMETER_CACHE_DIR."
-            raise PlanError("There is a file in place of the cache folder.", where=str(told), hint=hint)
+            raise PlanError("The cache folder is a file.", where=str(told), hint=hint)
         return Path(told)
     from platformdirs import user_cache_path
 
@@ -220,14 +221,14 @@ def compiled(
     options: RunOptions,
     revisions: AskedPlaces | None = None,
 ) -> Task:
-    """A task, bound to a model's traits, with its data open.
+    """Bind a task to a model's traits, and open its data.
 
     Args:
         spec: The task.
         traits: The model's.
         shared: The settings of the run, without those of one format.
         options: The run's options.
-        revisions: Is told which datasets' revisions are asked for.
+        revisions: Records the revisions of datasets that are asked for.
 
     Raises:
         PlanError: The task and the model do not fit.
@@ -297,7 +298,7 @@ def _refuse_generated_code(spec: TaskSpec, options: RunOptions) -> None:
 
 
 def _how_code_runs(tasks: Sequence[Task]) -> Iterator[LintFinding]:
-    """What keeps generated code from the user's machine, where a task runs it."""
+    """Return the sandbox that keeps generated code from the user's machine, for tasks that run it."""
     if any(task.spec.runs_generated_code for task in tasks):
         from polymeter.metrics.code_process import usable_walls
 
@@ -333,8 +334,8 @@ def _with_opened(task: Task, opened: Sequence[Path]) -> Task:
 
 
 def samples_to_run(n_samples: int, options: RunOptions) -> range:
-    """Which samples ``offset`` and ``limit`` leave. A limit is a count, or a share of all samples when it is below 1
-    (rounded up).
+    """Return the samples that ``offset`` and ``limit`` leave. A limit is a count, or a share of all samples if it is
+    below 1 (rounded up).
     """
     start, limit = min(options.offset, n_samples), options.limit
     if limit is None:
@@ -344,8 +345,8 @@ def samples_to_run(n_samples: int, options: RunOptions) -> range:
 
 
 def selected_samples(task: Task, options: RunOptions) -> range:
-    """Which samples of a task are run. A task that has limited its subsets itself (``limits_subsets``) is run as
-    it is.
+    """Return the samples of a task that are run. A task that has limited its subsets itself (``limits_subsets``) is run
+    whole.
     """
     return samples_to_run(
         len(task.samples), options.model_copy(update={"limit": None}) if task.limits_subsets else options
@@ -353,17 +354,17 @@ def selected_samples(task: Task, options: RunOptions) -> range:
 
 
 def computes_here(model: Model) -> bool:
-    """Whether a model computes on this machine, in this process unless it has replicas."""
+    """Return whether a model computes on this machine, in this process unless it has replicas."""
     return isinstance(model, BatchModel) and not isinstance(model, StoredAnswers)
 
 
 def model_name(plan: Plan) -> str:
-    """What to call the model."""
+    """Return the name of the model."""
     return _name_of(plan.model, plan.model_spec)
 
 
 def role_names(plan: Plan) -> dict[str, str]:
-    """What to call the models in the further roles, by role."""
+    """Return the names of the models in the further roles, by role."""
     return {role: _name_of(model, plan.role_specs.get(role)) for role, model in plan.roles.items()}
 
 

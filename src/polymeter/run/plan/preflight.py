@@ -28,7 +28,7 @@ from polymeter.store.journal import Journal
 
 _DEADLINE_S = 60.0
 _SENDING_S = 0.005
-"""How long an endpoint's question has the processor to itself on its way out."""
+"""The time for which an endpoint's question has the processor to itself on its way out."""
 _WRITTEN = (".py", ".yaml", ".yml", "")
 """Endings of files that describe a benchmark, which included YAML often lacks; any other file is its data."""
 
@@ -36,17 +36,18 @@ _WRITTEN = (".py", ".yaml", ".yml", "")
 def check_endpoints(
     plan: Plan, folder: RunFolder, progress: Progress, meanwhile: Callable[[], None] | None = None
 ) -> None:
-    """Let every endpoint of a plan show that it can be asked; each once, whatever its roles. If the run in the folder
-    has all of its answers, nobody is asked.
+    """Check that every endpoint of a plan answers; each once, for all of its roles. If the run in the folder has all of
+    its answers, no endpoint is asked.
 
     Args:
         plan: The plan.
         folder: Its run folder.
-        progress: Told that endpoints are asked.
-        meanwhile: Further work to do while they are. Nothing may rest on it, since it is not done if nobody is asked.
+        progress: Reports that endpoints are asked.
+        meanwhile: Further work to do while they are. Nothing may depend on it, since it is not done if no endpoint is
+            asked.
 
     Raises:
-        PlanError: One cannot; it says why.
+        PlanError: if one does not answer; the message gives the reason.
     """
     if has_all_answers(plan, folder):
         return
@@ -74,8 +75,8 @@ def check_endpoints(
 
 
 def may_miss_judge(plan: Plan) -> bool:
-    """Whether the plan has no model in a further role although one of its tasks may want one: its code speaks of a
-    judge, or it is a table, whose columns say it. A sign is enough: it only decides what is looked at first.
+    """Return whether the plan has no model in a further role although one of its tasks may want one: its code speaks of
+    a judge, or it is a table, whose columns say it. A sign is enough: it only decides what is looked at first.
     """
     if plan.roles:
         return False
@@ -113,8 +114,9 @@ def _ask_all(endpoints: Sequence[AsyncModel], answers: Sequence[Future[None]], i
 
 
 def has_all_answers(plan: Plan, folder: RunFolder) -> bool:
-    """Whether the journal of a run that goes on holds what its samples ask for: every sample has a score or, where
-    nobody judges, an answer. What changed code asks for is not known before it runs, so then the answer is no.
+    """Return whether the journal of a resumed run holds all answers that its samples ask for: every sample has a score
+    or, in a run without a judge, an answer. The requests of changed code are not known before it runs, so then the
+    result is false.
     """
     if plan.options.is_restart or not folder.is_begun() or not folder.journal.exists():
         return False

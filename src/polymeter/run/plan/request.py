@@ -55,18 +55,18 @@ def resume_request(
     models: Mapping[str, Model] | None = None,
     model_args: Mapping[str, Any] | None = None,
 ) -> RunRequest:
-    """The request that continues a run.
+    """Return the request that continues a run.
 
     Args:
         path: The run folder.
-        changes: Options that cannot change a number, in place of those that the run was started with. That code which a
-            model wrote may run is not taken over from the run: whoever goes on with it says so again.
-        command: What the user typed; default: the command that started the run.
+        changes: Options that cannot change a result, instead of those that the run was started with. The permission to
+            run code that a model wrote is not copied from the run: give it again to resume.
+        command: The user's command line; default: the command that started the run.
         models: The models of roles (``model`` is the run's own) that cannot be made from the manifest.
-        model_args: Arguments of the run's own model, in place of those that it was made with.
+        model_args: Arguments of the run's own model, instead of the original ones.
 
     Raises:
-        PlanError: There is no run, it was imported, or its model was given as a Python object that is not among
+        PlanError: The run is missing, it was imported, or its model was given as a Python object that is not among
             ``models``.
     """
     folder = open_folder(path)
@@ -105,6 +105,6 @@ def _spec_of(entry: Mapping[str, Any], path: Path) -> ModelSpec:
         raise PlanError(
             f"The model's argument {hidden[0]!r} is a secret and was not stored.",
             where=str(path),
-            hint="Give the original command with the same --output; it goes on where it stopped.",
+            hint="Give the original command with the same --output; it resumes where it stopped.",
         )
     return ModelSpec(spec["backend"], spec["name"], spec["args"], spec["path"])

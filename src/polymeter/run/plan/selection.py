@@ -32,7 +32,7 @@ from polymeter.run.plan.package_index import read_package
 CHOSEN = "::"
 """Between a file and the name of one of the benchmarks in it."""
 _OTHER_DATA = (".arrow", ".txt", ".xls", ".ods", ".numbers", ".pkl", ".zip")
-"""Endings of data files that are no tasks."""
+"""Endings of data files that are not tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,16 +345,18 @@ def _chosen_in(found: Sequence[Entry], name: str, path: Path, where: str) -> Ent
 
 
 def refused_path(path: Path, where: str = "--tasks") -> PlanError | None:
-    """The error for a data file that is no task, in place of a task's name; ``None`` if the path is something else."""
+    """Return the error for a data file that is not a task, given as a task's name; ``None`` if the path is something
+    else.
+    """
     if path.suffix.lower() not in _OTHER_DATA:
         return None
     if not os.path.exists(path):
         return PlanError(f"There is no file {str(path)!r}.", where=where, hint=_near_path(path))
     return PlanError(
-        f"{str(path)!r} is a data file that is no task by itself.",
+        f"{str(path)!r} is a data file that is not a task by itself.",
         where=where,
-        hint="Save it as .csv, .xlsx, .jsonl or .parquet with columns such as question and answer; or name a YAML that "
-        "says how to read it (docs/tasks.md).",
+        hint="Save it as .csv, .xlsx, .jsonl or .parquet with columns such as question and answer; or write a YAML "
+        "for it (docs/tasks.md).",
     )
 
 
@@ -386,7 +388,7 @@ def _lay_out(
 
 def _shadow_note(name: str, catalog: Catalog) -> str:
     hidden = catalog.shadowed.get(name)
-    return f"Your {name!r} ({catalog.entries[name].file}) is used in place of the built-in one." if hidden else ""
+    return f"Your {name!r} ({catalog.entries[name].file}) is used instead of the built-in one." if hidden else ""
 
 
 def describe_selection(selection: SelectedTasks) -> dict[str, Any]:
@@ -416,6 +418,6 @@ def described_groups(selection: Mapping[str, Any]) -> dict[str, GroupSpec]:
 
 
 def _described(group: GroupSpec) -> dict[str, Any]:
-    """What makes a group's numbers; an aggregation of its author's own is code, and not described."""
+    """Describe a group's aggregations. An aggregation of its author's own is code, and not described."""
     plain = [dict(aggregate) for aggregate in group.aggregates if not callable(aggregate.get("aggregation"))]
     return {"alias": group.alias, "version": group.version, "aggregates": jsonable(plain)}

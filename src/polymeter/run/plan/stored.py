@@ -46,7 +46,9 @@ class StoredAnswers(BatchModel):
 
     def respond(self, requests: list[Request]) -> list[Response]:
         """Answer none: scoring again asks nobody."""
-        missing = Error("permanent", "The run holds no answer to this question, and scoring again asks nobody for one.")
+        missing = Error(
+            "permanent", "The run holds no answer to this question, and scoring again does not ask for one."
+        )
         return [Response(error=missing)] * len(requests)
 
     def own_prompt(self, origin: Origin) -> tuple[Message, ...] | None:

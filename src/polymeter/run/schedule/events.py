@@ -1,4 +1,4 @@
-"""What workers, dispatchers, role clients and scorers report to the scheduler: typed events in one queue."""
+"""Events that workers, dispatchers, role clients and scorers report to the scheduler: typed, in one queue."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Events:
         self._queue: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def without_tries(self) -> Events:
-        """The same queue for a model that is not asked: an answer that it lacks is no failed try."""
+        """The same queue for a model that is not asked: an answer that it lacks is not a failed try."""
         other = copy(self)
         other._records_tries = False
         return other
@@ -145,7 +145,7 @@ class Events:
         self.report(Waits(text))
 
     def gone(self, reason: str) -> None:
-        """Report that an endpoint, or the last replica or scorer, is gone."""
+        """Report that an endpoint is down, or that the last replica or scorer was lost."""
         self.report(Gone(reason))
 
     def failed(self, error: BaseException) -> None:
@@ -165,5 +165,5 @@ class Events:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no event waits."""
+        """True if no event waits."""
         return self._queue.empty()

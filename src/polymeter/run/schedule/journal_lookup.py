@@ -40,7 +40,7 @@ class EarlierReading:
         self._parts = parts
 
     def holds(self, running: RunningSample, key: AnswerKey) -> bool:
-        """Whether an answer of a sample is of such a part. Asked rarely: where an answer reads as nothing, or a
+        """Return whether an answer of a sample is of such a part. Asked rarely: where an answer reads as nothing, or a
         question is new.
         """
         with closing(self._open_journal()) as journal:
@@ -48,7 +48,7 @@ class EarlierReading:
         return part != -1 and part not in self._parts
 
     def has_ended(self, running: RunningSample) -> bool:
-        """Whether such a part has ended a sample with a score."""
+        """Return whether such a part has ended a sample with a score."""
         with closing(self._open_journal()) as journal:
             part = journal.scored_by(running.task.name, running.sample.index)
         return part != -1 and part not in self._parts
@@ -95,7 +95,9 @@ class JournalLookup:
                     one.response = Response(error=Error("score", one.unreadable))
 
     def _why_unreadable(self, one: PendingRequest, earlier: EarlierReading) -> str:
-        """Why the answer to a request cannot be read any more; empty if it can, or has to be asked for."""
+        """Return the reason why the answer to a request cannot be read any more; empty if it can, or has to be asked
+        for.
+        """
         if one.role != MODEL_ROLE:
             return ""
         if one.response is not None:
@@ -111,8 +113,8 @@ class JournalLookup:
         return ASKS_OTHERWISE if is_other else ""
 
     def is_missed(self, key: AnswerKey, body: str) -> bool:
-        """Whether it is strange that an answer is not asked for again: it is of the model that is measured, as it is
-        now, and the files that it rests on have not changed.
+        """Return whether it is strange that an answer is not asked for again: it is of the model that is measured, as
+        it is now, and the files that it rests on have not changed.
         """
         is_of_model = key.role == MODEL_ROLE and self._models[MODEL_ROLE] == key.model
         return is_of_model and not self._files.is_outdated(body)
@@ -145,7 +147,7 @@ class JournalLookup:
         with first.running.lock:
             first.running.occurrences[first.role, mark] = occurrence + 1
         for number, (one, output) in enumerate(zip(repeats, joint.outputs, strict=True)):
-            # What the call took is told once: by the first answer, as it tells what all of them used.
+            # The duration of the call is recorded once: at the first answer, with the usage of all of them.
             one.response = replace(joint, outputs=(output,), latency_ms=None if number else joint.latency_ms)
 
     def _stored(self, one: PendingRequest, key: AnswerKey) -> Response | None:
@@ -157,6 +159,6 @@ class JournalLookup:
             return None
         try:
             return read_response(body, self._media.load, self._media.path_of)
-        except DataError as error:  # an image of it is gone: a new answer takes its place
+        except DataError as error:  # an image of it was deleted: a new answer replaces it
             self._note(f"An answer to sample {one.running.sample.id!r} is asked for again: {error}")
             return None

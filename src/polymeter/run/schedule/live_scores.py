@@ -1,6 +1,6 @@
-"""The scores of a run while it is going on: for each task a sum and a count of its first metric, and nothing else.
+"""Scores of a run in progress: for each task a sum and a count of its first metric, and nothing else.
 
-The progress reads them when it draws, and is told nothing for each sample.
+The progress display reads them when it draws. It gets no message for each sample.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class FailedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class UnusableAnswer:
-    """The last answer was no verdict, after so many questions."""
+    """The last answer was not a verdict, after so many questions."""
 
     n_asked: int
 

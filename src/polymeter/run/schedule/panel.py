@@ -73,7 +73,7 @@ def score_by_panel(running: RunningSample, panel: Panel, score: Callable[[], Sco
             except PolymeterError as error:
                 if not running.lost_verdicts:
                     raise
-                without[role] = error.what  # code that goes on after a lost verdict fails for want of it
+                without[role] = error.what  # code that continues after a lost verdict fails without it
             else:
                 if len(running.judge_calls) == n_calls == 0:
                     return found
@@ -84,7 +84,7 @@ def score_by_panel(running: RunningSample, panel: Panel, score: Callable[[], Sco
         running.seat = ""
     if len(scores) < panel.quorum:
         raise UnscoredError(
-            f"{len(scores)} of {len(panel.seats)} judges gave a verdict, and {panel.quorum} must. "
+            f"{len(scores)} of {len(panel.seats)} judges gave a verdict, but {panel.quorum} are needed. "
             + " ".join(f"{role}: {why}" for role, why in without.items())
         )
     running.lost_verdicts.clear()

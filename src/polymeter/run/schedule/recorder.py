@@ -25,7 +25,7 @@ from polymeter.store.media import MediaStore
 from polymeter.store.schema import FAILED_TRIES
 from polymeter.store.wire import write_request, write_response, write_score
 
-_WRITING = boundary(ModelError, "Writing down the model's answer")
+_WRITING = boundary(ModelError, "Storing the model's answer")
 _MAYBE_EXACT = frozenset({str, int, float, bool, type(None), list, dict, tuple})
 _SEALED = frozenset({SampleStatus.OK, SampleStatus.REFUSED, SampleStatus.TRUNCATED})
 
@@ -71,11 +71,11 @@ class Recorder:
             )
 
     def answers(self, answered: Sequence[PendingRequest]) -> None:
-        """Journal new answers. Errors are no answers; they end their sample and are written there.
+        """Journal new answers. Errors are not answers; they end their sample and are written there.
 
-        An answer that cannot be written down becomes an error. Generated images are written first, and what goes on to
-        the sample refers to their files, as it will when the run is resumed: no pixels are held, and whoever asks about
-        an image asks about the same bytes.
+        An answer that cannot be written down becomes an error. Generated images are written first. The sample receives
+            references to their files, as it will when the run is resumed: no pixels are held, and later requests about
+            an image use the same bytes.
 
         Raises:
             StorageError: The journal or a media file cannot be written.
@@ -215,7 +215,7 @@ def _write_error(error: Error | None) -> str | None:
 
 
 def write_returned(returned: Any) -> str | None:
-    """What a rollout returned, as text for the journal; ``None`` if it cannot be restored exactly from any."""
+    """Return the result of a rollout, as text for the journal; ``None`` if it cannot be restored exactly from any."""
     if returned is None:
         return None
     if type(returned) is list and returned:

@@ -18,7 +18,7 @@ from polymeter.run.schedule.pool import Pool
 from polymeter.run.schedule.running_samples import PendingRequest, RunningSample
 
 _WHOLE = ReadingRules(is_separated=False)
-"""Whoever asks another model reads its answer, reasoning and all."""
+"""Callers of another model read its answer with its reasoning."""
 
 
 class SampleRoleClient:
@@ -33,8 +33,8 @@ class SampleRoleClient:
         pool: The pool whose slot the caller may hold.
         send: Hands a request to the scheduler.
         reader: Cuts answers at stop strings.
-        has_panel: Whether the run has several judges: then each scores the sample, and whoever asks the judge asks the
-            one whose turn it is.
+        has_panel: Whether the run has several judges. Then each scores the sample, and a question to the judge goes to
+            the one whose turn it is.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SampleRoleClient:
         return self._reader.read(role, stops_of(asked.request), response, _WHOLE)
 
     def _answer(self, asked: PendingRequest) -> Response:
-        """What the model answers."""
+        """Return the model's answers."""
         began = time.perf_counter()
         asked.waiter = threading.Event()
         with self._door.left(), self._pool.waiting():
@@ -101,7 +101,7 @@ class SampleRoleClient:
         """
         if not self._running.seat:
             refused = PlanError(
-                "A judge is asked while results are computed, and the run has several.",
+                "A judge is asked while results are computed, but the run has several.",
                 hint="Their verdicts on samples are combined, but nothing else: name one judge. 'polymeter score RUN "
                 "--judge SPEC' uses the answers of this run.",
             )

@@ -43,16 +43,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    """What a rollout that is over returned."""
+    """The result of a rollout that is over."""
 
     value: Any
 
 
 @dataclass(slots=True)
 class ChunkProgress:
-    """What a chunk of samples came to: requests to ask, and ends. ``finished`` are those that the crew scores,
-    with what their rollouts returned. ``left`` are those not advanced yet: the chunk turned out to be too large or too
-    slow to be advanced one after the other, or a model waits for the lock.
+    """The outcome of a chunk of samples: requests to ask, and ends. ``finished`` are those that the crew scores, with
+    the results of their rollouts. ``left`` are those not advanced yet: the chunk was too large or too slow to be
+    advanced one after the other, or a model waits for the lock.
     """
 
     asked: list[PendingRequest] = field(default_factory=list)
@@ -163,7 +163,7 @@ class RolloutWorker:
         while not progressed.ended:
             look_up(running.waiting)
             for asked in running.waiting:
-                missing = Error("score", "The journal does not hold an answer that this sample's score rests on.")
+                missing = Error("score", "An answer that this sample's score needs is missing from the journal.")
                 asked.response = asked.response or Response(error=missing)
             self._advance(running, progressed)
         return progressed.ended[0]
@@ -207,13 +207,13 @@ class RolloutWorker:
             self._advance(running, progressed)
 
     def _next(self, running: RunningSample) -> Any:
-        """What a rollout asks next, or what it ``_Returned``."""
+        """Return the next requests of a rollout, or its ``_Returned``."""
         task = running.task
         sent: Any = None
         if running.waiting:
             answers = self._read(running)
             is_prompt = running.waiting[0].role == OWN_PROMPT_ROLE
-            if is_prompt:  # no answer, and the hook goes on under the label of the step that asked for it
+            if is_prompt:  # no answer, and the hook continues under the label of the step that asked for it
                 running.steps -= 1
             else:
                 running.responses.extend(answers)

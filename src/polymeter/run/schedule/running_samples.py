@@ -1,5 +1,5 @@
-"""What is in progress: the tasks of a run, their samples between the first prompt and the end, and the requests that
-these wait for.
+"""Work in progress: the tasks of a run, their samples between the first prompt and the end, and the requests that these
+wait for.
 
 A running task also learns how its samples behave (how long they take, how large their images are, whether scoring
 waits), which decides how many share a thread hop and how many may be in memory.
@@ -102,19 +102,19 @@ class RunningTask:
 
     def __post_init__(self) -> None:
         self.name = self.task.spec.name
-        self.playing = boundary(ScoreError, f"Playing a sample of task {self.name!r}")
+        self.playing = boundary(ScoreError, f"Running a sample of task {self.name!r}")
         self.asking = boundary(DataError, f"Asking for a sample of task {self.name!r}")
         self.scoring = boundary(ScoreError, f"Scoring a sample of task {self.name!r}")
 
     @property
     def is_text_only(self) -> bool:
-        """Whether its requests carry no media."""
+        """True if its requests carry no media."""
         return self.task.needs.modalities <= {"text"}
 
     @property
     def chunk(self) -> int:
-        """How many samples share a thread hop: no more than whose images are few bytes, since the samples of a chunk
-        begin together and what they hold is only known afterwards.
+        """The number of samples that share a thread hop: few enough that their images are few bytes. The samples of a
+        chunk begin together, and their memory is only known afterwards.
         """
         if self.is_text_only:
             return self.fast_chunk
@@ -122,12 +122,12 @@ class RunningTask:
 
     @property
     def overlaps(self) -> bool:
-        """Whether its hooks may run at the same time."""
+        """True if its hooks may run at the same time."""
         return self.task.is_thread_safe or self.may_overlap
 
     @property
     def draws(self) -> bool:
-        """Whether its answers are images."""
+        """True if its answers are images."""
         return "generate_image" in self.task.needs.requests
 
     def weigh(self, request: Request | OwnPrompt) -> int:
@@ -135,7 +135,7 @@ class RunningTask:
         return int(sum(self._expected_bytes(image) or self.image_bytes for image in request.images()))
 
     def _expected_bytes(self, image: Image) -> int:
-        """What one image will take if that is known: an endpoint's images are not decoded."""
+        """Return the memory of one image if it is known: an endpoint's images are not decoded."""
         return image.expected_bytes() if self.decodes else image.held_bytes()
 
     def learn_image(self, request: Request | OwnPrompt) -> None:
@@ -150,7 +150,7 @@ class RunningTask:
 
     @property
     def waits(self) -> bool:
-        """Whether its scoring is seen to spend most of its time waiting and not computing, so that it gains from
+        """True if its scoring is seen to spend most of its time waiting and not computing, so that it gains from
         company.
         """
         return (
@@ -257,7 +257,7 @@ class RunningSample:
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether it waits for an answer that is stored and cannot be read by the rules of this version."""
+        """True if it waits for an answer that is stored and cannot be read by the rules of this version."""
         return any(one.unreadable for one in self.waiting)
 
     def let_go(self) -> None:
@@ -280,7 +280,7 @@ class RunningSample:
             occurrence = self.occurrences.get((role, mark), 0)
             self.occurrences[role, mark] = occurrence + 1
             turn = 0
-            if role != OWN_PROMPT_ROLE:  # prompts are no turns: answers are numbered as without them
+            if role != OWN_PROMPT_ROLE:  # prompts are not turns: answers are numbered as without them
                 self.turns += 1
                 turn = self.turns
             return PendingRequest(self, role, request, mark, occurrence, turn, may_show=may_show)
@@ -288,7 +288,7 @@ class RunningSample:
 
 @dataclass(frozen=True, slots=True)
 class WrittenEnd:
-    """What a sample that another process has scored leaves, as text for the journal.
+    """The record of a sample that another process has scored, as text for the journal.
 
     Attributes:
         score: Its score; ``None`` if it has none.
@@ -303,7 +303,7 @@ class WrittenEnd:
 
 @dataclass(frozen=True, slots=True)
 class EndedSample:
-    """How a sample ended. ``written``: what is written down of it, if another process has scored it."""
+    """The end of a sample. ``written``: its written record, if another process has scored it."""
 
     running: RunningSample
     status: SampleStatus

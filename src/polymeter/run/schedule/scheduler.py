@@ -109,8 +109,8 @@ class Scheduler:
         self._asking: set[PendingRequest] = set()
 
     def run(self, work_lists: Sequence[WorkList]) -> None:
-        """Play all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C, too many failures,
-        or when an endpoint is gone.
+        """Run all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C, too many failures,
+        or when an endpoint is down.
 
         Raises:
             PolymeterError: The journal cannot be written.
@@ -136,11 +136,10 @@ class Scheduler:
             self.outcome.is_stopped = self.outcome.is_interrupted = True
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """Run a function on a worker (a reduction, which may ask a judge) while requests are served; gives what it
-        gives.
+        """Run a function on a worker (a reduction, which may ask a judge) while requests are served. Return its result.
 
         Raises:
-            EndpointGoneError: a judge that it asks is gone.
+            EndpointGoneError: if a judge that it asks is down.
         """
         self._called = None
         self._submit(self._guests, lambda: Called(function()))
@@ -150,7 +149,7 @@ class Scheduler:
         return self._called.value
 
     def close(self) -> None:
-        """Let go of workers and models. Whoever still waits for an answer is told that the run was stopped."""
+        """Release workers and models. Waiting callers receive the error that the run was stopped."""
         with self._count_lock:
             self._is_closed = True
         while (event := self._events.next_now()) is not None:
@@ -279,7 +278,9 @@ class Scheduler:
         self.outcome.is_stopped = True
         self.outcome.reason = reason
         self._progress.waiting("")
-        self._progress.note(f"Stopped: {reason.partition(chr(10))[0]}")  # the end of a log, if any, is told at the end
+        self._progress.note(
+            f"Stopped: {reason.partition(chr(10))[0]}"
+        )  # the end of a log, if any, is printed at the end
 
     def _progressed(self, progressed: ChunkProgress) -> None:
         self._send(progressed.asked)
@@ -398,7 +399,7 @@ class Scheduler:
     def _poke(self, *, is_source_dry: bool) -> None:
         with self._count_lock:
             is_quiet = is_source_dry and self._n_active == 0 and self._events.is_empty
-        # A judge never waits for a fuller batch: whoever asks it may hold the lock that all others wait for. The model
+        # A judge never waits for a fuller batch: its caller may hold the lock that all others wait for. The model
         # does, unless it is asked as a judge now.
         is_judge = bool(self._own_roles) and any(one.role in self._own_roles for one in self._asking)
         self.dispatchers[MODEL_ROLE].poke(is_quiet=is_quiet or is_judge)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from polymeter.run.dispatch.replicas.scoring_crew import ScoringCrew
 
 OPEN = nullcontext()
-"""The way into a task that is no guest."""
+"""The way into a task that is not a guest."""
 _NO_CHOICE = "Look at the model's precision (dtype) and at its weights; other samples are scored."
 _SCORE = "score"
 
@@ -90,7 +90,7 @@ class SampleScorer:
                 running, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned
             )
         except PolymeterError as error:
-            # Code that goes on after a lost verdict fails for want of it: the judge's failure is the reason.
+            # Code that continues after a lost verdict fails without it: the judge's failure is the reason.
             status = SampleStatus.UNSCORED if running.lost_verdicts else SampleStatus.ERROR
             kind: ErrorKind = "data" if isinstance(error, DataError) else "score"
             return EndedSample(running, status, error=Error.from_exception(error, kind), returned=returned)
@@ -141,7 +141,7 @@ def into_hook(door: Door, running: RunningSample, hook: str) -> AbstractContextM
 
 
 def _why_unscored(running: RunningSample) -> str:
-    """Why a sample that lost verdicts has no score."""
+    """Return the reason why a sample that lost verdicts has no score."""
     loss = first_loss(running.lost_verdicts)
     why = running.lost_verdicts[loss]
     if isinstance(loss, UnusableAnswer):

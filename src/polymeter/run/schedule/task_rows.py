@@ -1,4 +1,4 @@
-"""How a model that a run uses gets from a request to the row of its task: by the names that the request carries."""
+"""The way from a request to the row of its task, for a model that a run uses: by the names that the request carries."""
 
 from __future__ import annotations
 

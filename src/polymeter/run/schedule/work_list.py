@@ -1,4 +1,4 @@
-"""What the scheduler is given and what it gives back: the samples to run, limits, and how it ended.
+"""Inputs and outputs of the scheduler: the samples to run, limits, and the end.
 
 What is run is what no earlier part of the run has settled.
 """
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WorkList:
-    """Which samples of a task are to be run: ``marks[i]`` is 0 for those that are. ``answered`` marks those with
-    earlier answers.
-    """
+    """The samples of a task to run: ``marks[i]`` is 0 for those. ``answered`` marks samples with earlier answers."""
 
     task: RunningTask
     completed: bytearray
@@ -34,7 +32,7 @@ class WorkList:
 
     @property
     def n_completed(self) -> int:
-        """How many of the samples to run are completed already."""
+        """The number of the samples to run that are completed already."""
         return sum(self.completed[self.task.selected.start : self.task.selected.stop])
 
     @classmethod
@@ -59,13 +57,13 @@ class WorkList:
 
 
 class Resumption:
-    """Tells which samples of a run that goes on are run again: all but those that are settled.
+    """Decides which samples of a resumed run are run again: all except those that are settled.
 
     Args:
-        files: The files that scores rest on.
+        files: The files that scores depend on.
         retry_errors: Whether samples without a score are run again; ``None``: those that failed, but not those that the
             model refused.
-        note: Told why samples that are completed are run again.
+        note: Called with the reason why completed samples are run again.
 
     Attributes:
         n_scored_again: How many samples are run again because other code completed them.
@@ -92,8 +90,8 @@ class Resumption:
         return work_lists
 
     def _settled(self, task: RunningTask, journal: Journal) -> bytearray:
-        """Which samples of a task are not run: those that this code completed and that rest on no file that has changed
-        since, and failed ones as ``retry_errors`` says.
+        """Return the samples of a task that are not run: those that this code completed and whose files are unchanged
+        since, and failed ones as ``retry_errors`` decides.
         """
         length, digest = task.selected.stop, task.completion_digest
         settled = journal.marks(task.name, "completed", length, digest, scoring_code())
@@ -119,18 +117,18 @@ class Resumption:
         if changed:
             self._note(
                 f"Files behind {count(len(changed), 'sample')} of task {task.name!r} changed since they were scored, "
-                f"the first of them {next(iter(changed.values()))}: these samples are run again, and asked again where "
-                "what the model is shown has changed."
+                f"the first of them {next(iter(changed.values()))}. These samples are run again. The model is asked "
+                "again only if its input changed."
             )
         return changed
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
-    """What the scheduler is told.
+    """The settings of the scheduler.
 
     Attributes:
-        window: Most samples in progress; 0: what the model keeps busy with.
+        window: Most samples in progress; 0: as many as keep the model busy.
         media_budget_bytes: Most memory for media that has been decoded and not answered.
         max_failed: Stop when more samples than this have failed; ``None``: never.
         workers: Threads for hooks and scoring.
@@ -150,8 +148,8 @@ class ScheduleSettings:
 
 @dataclass(slots=True)
 class WorkOutcome:
-    """How the driving ended. ``model_errors``: by task, the first error of the model that asking again cannot help.
-    ``reason``: why it was stopped before all samples were run.
+    """The outcome of the scheduler. ``model_errors``: by task, the first error of the model that asking again cannot
+    fix. ``reason``: the reason why it stopped before all samples were run.
     """
 
     is_stopped: bool = False

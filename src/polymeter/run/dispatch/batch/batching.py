@@ -1,4 +1,4 @@
-"""Which requests share a batch: pure code, no threads, no clock.
+"""Selection of requests that share a batch: pure code, no threads, no clock.
 
 Requests that may be computed together have the same key (ask, settings, the model's own group key). Within a key the
 longest come
@@ -58,7 +58,7 @@ class ReadyQueue(Generic[T]):
 
         Args:
             is_partial_fine: As for ``take``.
-            most: The largest batch for whoever takes this one; default: the queue's.
+            most: The largest batch for the caller that takes this one; default: the queue's.
         """
         most_of = most or self._most_of
         full, n_full = None, 0
@@ -71,7 +71,7 @@ class ReadyQueue(Generic[T]):
         return min(self._groups, key=lambda k: min(arrival for _, arrival, _ in self._groups[k]), default=None)
 
     def of(self, key: Hashable) -> tuple[int, int]:
-        """How many requests of a key are ready, and the length of the longest."""
+        """Return the number of ready requests of a key, and the length of the longest."""
         group = self._groups[key]
         return len(group), -group[0][0]
 
@@ -85,8 +85,8 @@ class ReadyQueue(Generic[T]):
 
 
 def settings_key(request: Request) -> Hashable:
-    """What must be equal for two requests to be computed together: the ask and its settings, without seeds
-    and numbers of repeats.
+    """Return the properties that two requests must share to be computed together: the ask and its settings, without
+    seeds and numbers of repeats.
     """
     ask = request.parameters
     if isinstance(ask, Generate):

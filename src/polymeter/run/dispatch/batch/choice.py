@@ -1,5 +1,6 @@
-"""Which requests to a model on this machine share a batch, and how many: by their parameters, what the model says of
-them, what the task wants, and what their images take. No threads; whoever dispatches holds a lock where it needs one.
+"""Choice of requests that share a batch at a model on this machine, and of the size of the batch. It follows their
+parameters, the properties of the model, the needs of the task, and the size of their images. There are no threads here:
+the dispatcher holds a lock where it needs one.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ASKING_FOR_KEY = boundary(ModelError, "The model's group_key")
 
 
 class BatchChoice:
-    """What may share a batch with a request, and how large the batch may be.
+    """The requests that may share a batch with a request, and the most requests in one.
 
     Args:
         model: The model; it need not be loaded.
@@ -42,9 +43,9 @@ class BatchChoice:
         largest_own: The largest batch that a task names.
 
     Attributes:
-        model: As told.
-        takes_all: Whether the model wants everything that is ready, and nobody has said otherwise.
-        largest_own: As told, unless the user gives a size.
+        model: As given.
+        takes_all: Whether the model accepts all ready requests in one call, and no setting limits it.
+        largest_own: As given, unless the user gives a size.
     """
 
     def __init__(self, model: BatchModel, batch_size: int | Literal["auto"] | None, largest_own: int = 0) -> None:
@@ -119,7 +120,7 @@ class BatchChoice:
         return size * self._batches_at_once.get(key, 1)
 
     def at_once(self, sizes: BatchSizes, key: Hashable, longest: int) -> int | None:
-        """How many of the requests of one call are computed at a time; ``None``: all."""
+        """Return the number of requests of one call that are computed at a time; ``None``: all."""
         return sizes.most(key, longest) if self._batches_at_once.get(key, 1) > 1 else None
 
     def learn_sizes(self, sizes: Sequence[tuple[int, int]]) -> None:
@@ -136,8 +137,8 @@ class BatchChoice:
         return max(1, fitting // len(group))
 
     def _most_shown(self, group: Joined) -> int | None:
-        """How many requests with images a model that wants everything gets at once: so few that the next ones are
-        decoded meanwhile.
+        """Return the number of requests with images that a model that accepts all ready requests gets at once. It is
+        small, so that the next images are decoded meanwhile.
         """
         if not self._is_eager or not group[0].may_show:
             return None

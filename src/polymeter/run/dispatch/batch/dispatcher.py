@@ -94,13 +94,13 @@ class BatchDispatcher:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in progress keep the model busy; grows with the batches."""
+        """The number of samples in progress that keeps the model busy. It grows with the batches."""
         largest = self._choice.largest(self._sizes)
         return 1024 if largest is None else max(64, 32 * largest)
 
     @property
     def floor(self) -> int:
-        """How many it needs at least, for the batch that it computes and the next one."""
+        """The least number of samples that it needs: for the batch that it computes and for the next one."""
         if self._choice.takes_all:
             return 2 * max(1, self._choice.largest_own)
         return 2 * (self._choice.largest(self._sizes) or 1)

@@ -1,4 +1,4 @@
-"""How many requests share a batch: as told, or found by trying. Pure code, no threads, no clock.
+"""Number of requests in a batch: as given, or found by trying. Pure code, no threads, no clock.
 
 When nobody says, the size is doubled as long as that makes the model faster, and it is cut whenever memory runs out.
 What did not fit is remembered as work (requests × length of the longest), so that shorter requests, which come later,
@@ -20,7 +20,7 @@ _TRIES = 2
 
 @dataclass(slots=True)
 class _KnownSizes:
-    """What is known of the batches of one key.
+    """Facts about the batches of one key.
 
     Attributes:
         size: Most requests; ``None``: no limit.
@@ -109,7 +109,7 @@ class BatchSizes:
         return fitting if known.size is None else min(known.size, fitting)
 
     def is_settled(self, key: Hashable) -> bool:
-        """Whether the size of a key grows no more."""
+        """Return whether the size of a key grows no more."""
         return self._of(key).is_settled
 
     def computed(self, key: Hashable, n_requests: int, seconds: float) -> None:
@@ -137,7 +137,7 @@ class BatchSizes:
         return max(1, n_requests // 2)
 
     def summary(self) -> Mapping[str, int | bool]:
-        """What a run keeps: the largest batch that was computed, and whether memory set a limit."""
+        """Return the facts that a run keeps: the largest batch that was computed, and whether memory set a limit."""
         ran_out = any(known.most_work is not None for known in self._known.values())
         return {"largest": self.largest, "ran_out_of_memory": ran_out}
 

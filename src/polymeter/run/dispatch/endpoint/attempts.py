@@ -1,6 +1,6 @@
-"""One try at an endpoint: the call with its deadline, and what the way it ended says.
+"""One try at an endpoint: the call with its deadline, and the conclusion from its end.
 
-A failure is an answer here, too: it comes back as an error, and whoever asked decides whether there is another try.
+A failure is an answer here, too: it comes back as an error, and the caller decides whether there is another try.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Job:
 
     @property
     def is_passed_over(self) -> bool:
-        """Whether others were answered between two of its failures at one address."""
+        """True if others were answered between two of its failures at one address."""
         return any(self.n_passed_over.values())
 
 
@@ -62,7 +62,7 @@ class Attempts:
 
     Attributes:
         n_timeouts: How many tries took too long.
-        is_closing: Whether the loop ends: a try that is cancelled then is no failure of its request.
+        is_closing: Whether the loop ends: a try that is cancelled then is not a failure of its request.
         has_probe: Whether the model has a small request of its own.
         asks_model: Whether the last one that was answered asked the model itself.
     """
@@ -77,12 +77,12 @@ class Attempts:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the model knows that it can never answer again."""
+        """True if the model knows that it can never answer again."""
         return self._model.is_dead
 
     @property
     def last_words(self) -> str:
-        """What the model's own server said last; empty if it has none."""
+        """The last output of the model's own server; empty if it has none."""
         return self._model.last_words
 
     async def attempt(self, job: Job) -> list[Response]:
@@ -149,15 +149,15 @@ class Attempts:
 
 
 def telling(responses: Sequence[Response]) -> Error | None:
-    """The error that says how a try went: one that is tried again comes before one that is not, and the longest wait
-    before shorter ones.
+    """Return the error that represents a try: one that is tried again comes before one that is not, and the longest
+    wait before shorter ones.
     """
     errors = [response.error for response in responses if response.error is not None]
     return max(errors, key=lambda error: (error.retryable, error.retry_after_s or 0.0), default=None)
 
 
 def verdict_of(error: Error | None) -> Verdict:
-    """What the end of a try says about the endpoint's load."""
+    """Conclude from the end of a try how loaded the endpoint is."""
     if error is None:
         return "answered"
     if error.kind == "rate_limit":

@@ -1,4 +1,4 @@
-"""Which of several addresses of one model gets the next request, and who answered how much: pure decisions.
+"""Choice of the address that gets the next request, among several of one model, and counts for each: pure decisions.
 
 The limit of an address follows how fast it answers, so the least loaded is the one whose limit is least used, and not
 the one with the fewest requests in flight. Between equals it is the one that was sent the least so far, so that a run
@@ -25,17 +25,17 @@ class Candidate(Protocol):
 
     @property
     def has_room(self) -> bool:
-        """Whether it may be sent a request now."""
+        """True if it may be sent a request now."""
         ...
 
     @property
     def load(self) -> float:
-        """How much of its limit is in use, from 0 to 1."""
+        """The share of its limit that is in use, from 0 to 1."""
         ...
 
     @property
     def n_sent(self) -> int:
-        """How many requests it has been sent."""
+        """The number of requests that were sent to it."""
         ...
 
 
@@ -43,7 +43,7 @@ C = TypeVar("C", bound=Candidate)
 
 
 def least_loaded(candidates: Sequence[C], avoided: Collection[int] = ()) -> C | None:
-    """Who is sent the next request; ``None`` if nobody has room.
+    """Return the address that gets the next request; ``None`` if none has room.
 
     Args:
         candidates: The addresses.

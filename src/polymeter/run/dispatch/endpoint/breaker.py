@@ -1,8 +1,8 @@
-"""When an endpoint counts as gone: pure decisions, like those about concurrency.
+"""Detection of an endpoint that is down: pure decisions, like those about concurrency.
 
-Failures that come one after the other, with no answer between them, are first taken for an outage. Nobody else is sent
-there then, and small requests at growing intervals find out whether the endpoint is back (a *circuit breaker*: Nygard,
-"Release It!", 2007). When all of these have failed, it is gone for this run.
+Consecutive failures, with no answer between them, first count as an outage. During an outage no other request is sent.
+Small requests at growing intervals check whether the endpoint is back (a *circuit breaker*: Nygard, "Release It!",
+2007). When all of these have failed, the endpoint is down for the rest of the run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from polymeter.run.dispatch.endpoint.concurrency import backoff_s
 
 MOST_PROBES = 9
-"""How often an endpoint is probed: with the default limit on waits, for about four minutes."""
+"""The number of probes of an endpoint: with the default limit on waits, they last about four minutes."""
 
 _LEAST_FRUITLESS = 5
 _INTERVAL_GROWTH = 3.0
@@ -47,7 +47,7 @@ class Breaker:
         return opens
 
     def next_wait_s(self) -> float | None:
-        """How long to wait before the next probe; ``None``: the endpoint is given up."""
+        """Return the wait before the next probe; ``None``: the endpoint is given up."""
         if self.n_probes >= MOST_PROBES:
             return None
         self.n_probes += 1

@@ -1,21 +1,22 @@
-"""How many requests may be in flight at an endpoint: pure decisions over a clock that a test can turn.
+"""Limit on requests in flight at an endpoint: pure decisions over a clock that a test can turn.
 
-What is known of an endpoint is how it answers, so the limit follows three signs.
+The only evidence about an endpoint is its answers, so the limit follows three signs.
 
 Strain
     A few rate limits in a hundred are the noise of a busy endpoint: those requests are asked again, and that is all.
-    When more than one try in eight is a rate limit, or more than half fail in passing otherwise, that is an
-    *episode*: the limit is cut once, and what was in flight by then never cuts it again. Afterwards it grows by a
+    If more than one try in eight is a rate limit, or more than half fail transiently otherwise, that is an
+    *episode*: the limit is cut once, and requests in flight by then never cut it again. Afterwards it grows by a
     fixed step for each round of answers (additive increase, multiplicative decrease: Chiu and Jain, "Analysis of the
     increase and decrease algorithms for congestion avoidance", 1989).
 Saturation
-    Answers that come while slots are free or nothing waits say nothing about a higher limit, and never raise it.
+    Answers that come while slots are free or nothing waits are no evidence for a higher limit, and never raise it.
 Throughput
-    An endpoint that queues answers everything, only later. By Little's law its throughput is what is in flight
-    divided by the mean latency; when half as much again in flight brings less than a fifth more of it, the limit goes
-    back and stays for a while. Only a limit that is to be found obeys this, not one that the user told.
+    An endpoint that queues answers everything, only later. By Little's law its throughput is the number of requests in
+    flight divided by the mean latency. If half as many more in flight bring less than a fifth more throughput, the
+    limit goes back and stays for a while. Only a limit that is found by trying follows this rule, not one that the
+    user gave.
 
-``Retry-After`` pauses everyone, because whoever sends before that only prolongs it.
+``Retry-After`` pauses all requests, because any that is sent before that only prolongs it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from typing import Any, Literal
 
 START = 8
 CEILING = 512
-"""Where a limit that is to be found begins, and what it never exceeds: open files and memory are finite."""
+"""The start and the maximum of a limit that is found by trying: open files and memory are finite."""
 
 Verdict = Literal["answered", "rate_limit", "failed", "other"]
-"""How a try ended, as far as the endpoint's load goes. ``other``: in a way that says nothing about it."""
+"""The end of a try, as evidence of the endpoint's load. ``other``: no evidence."""
 
 _CUT = 0.7
 _RATE_LIMITED_SHARE = 1 / 8
@@ -49,8 +50,8 @@ _LONGEST_BACKOFF_S = 30.0
 
 
 def backoff_s(n_tries: int, jitter: float) -> float:
-    """How long a request waits after its ``n_tries``-th try failed transiently: 0.2 s, three times as long each time,
-    half a minute at most.
+    """Return the wait of a request after its ``n_tries``-th try failed transiently: 0.2 s, three times as long each
+    time, half a minute at most.
 
     Args:
         n_tries: How often it has been tried, from 1.
@@ -71,7 +72,7 @@ class Ticket:
 
 @dataclass(slots=True)
 class _Strain:
-    """How the last tries ended; begun anew when a window of them is full."""
+    """The ends of the last tries; begun anew when a window of them is full."""
 
     n_tries: int = 0
     n_rate_limited: int = 0
@@ -119,7 +120,7 @@ class Limiter:
 
     @property
     def has_room(self) -> bool:
-        """Whether a try may begin now."""
+        """True if a try may begin now."""
         return self.in_flight < self.limit and self.pause_s <= 0
 
     @property
@@ -128,7 +129,7 @@ class Limiter:
         return self._resume_s - self._clock()
 
     def begin(self) -> Ticket:
-        """Count a try that begins; gives what ``end`` wants back."""
+        """Count a try that begins; return the argument for ``end``."""
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         return Ticket(self._clock(), self._n_changes, self._n_cuts)

@@ -56,30 +56,31 @@ _STUCK_S = 60.0
 those that only wait for their turn one in about 3,000 is, if each try has the same chance.
 """
 _GATHERED_S = 0.003
-"""How long an answer may wait for others, while more are in flight: short beside any endpoint's latency. Answers of a
-moment leave together, because threads that take turns for each of them cost more than what they do with it.
+"""The longest time that an answer may wait for others, while more are in flight: short compared with any endpoint's
+latency. Answers that arrive together leave together, because switching threads for each of them takes longer than the
+work on it.
 """
 _LOG = logging.getLogger("polymeter")
 
 
 class EndpointDispatcher:
-    """The way to an endpoint.
+    """The dispatcher to an endpoint.
 
     Args:
         model: The endpoint. It is loaded when the first request comes, on the dispatcher's thread.
         concurrency: Most requests in flight at each of its addresses; ``None``: found by trying (see ``Limiter``).
         prefetcher: Prepares requests, off the event loop.
-        events: Hears of answers and failures, and for whom and how long the run waits.
-        max_retries: How often a request is asked again after a transient failure. Rate limits count only when nothing
-            else has come for a while.
+        events: Receives answers and failures, and the reason and length of waits.
+        max_retries: The number of times that a request is asked again after a transient failure. Rate limits count only
+            when nothing else has come for a while.
         timeout_s: Deadline of one try, in seconds.
         longest_wait_s: The longest wait before another try, whatever the endpoint asks for.
-        name: Whom it serves, for messages: ``the model``, ``the judge``.
-        sleep: Waits between tries, and
-        clock: tells the time in seconds; tests turn both.
+        name: The role that it serves, for messages: ``the model``, ``the judge``.
+        sleep: Waits between tries. Tests replace it.
+        clock: Returns the time in seconds. Tests replace it.
     """
 
-    def __init__(  # noqa: PLR0913  (what it is told, whom it tells, and two functions that tests turn)
+    def __init__(  # noqa: PLR0913  (its settings, its receiver, and two functions that tests replace)
         self,
         model: AsyncModel,
         concurrency: int | None,
@@ -122,17 +123,19 @@ class EndpointDispatcher:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in progress keep the endpoint busy: those in flight, and as many that come next."""
+        """The number of samples in progress that keeps the endpoint busy: those in flight, and as many that come
+        next.
+        """
         return max(2 * self._instances.limit, 16)
 
     @property
     def floor(self) -> int:
-        """How many it needs at least: those in flight."""
+        """The least number of samples that it needs: those in flight."""
         return self._instances.limit
 
     def history(self) -> Mapping[str, Any]:
-        """How many requests were in flight and why, what went wrong on the way, which of several addresses answered how
-        much, and what the model says of its servers.
+        """Return the number of requests in flight and its reason, the errors on the way, the number of answers of each
+        address, and the model's own record of its servers.
         """
         record = self._instances.record()
         if record:
@@ -258,8 +261,9 @@ class EndpointDispatcher:
         self._go_on()
 
     def _next_job(self) -> Job | None:
-        """What is sent next: retries first, and nothing new while many of them sleep. One that has failed twice takes
-        turns with what is new, which it would hold up for ever if it failed for a reason of its own.
+        """Choose the next request to send: retries first, and nothing new while many of them sleep. A request that has
+        failed twice takes turns with new ones. Otherwise it would hold them up for ever if it failed for a reason of
+        its own.
         """
         n_asleep = self._n_asleep - self._n_asleep_alone
         has_new = bool(self._ready) and n_asleep < max(_LEAST_ASLEEP, 2 * self._instances.limit)
@@ -281,7 +285,7 @@ class EndpointDispatcher:
             self._go_on()
             return
         self._n_retries += 1
-        # An address that is gone is no reason to wait for another one.
+        # An address that is down is no reason to wait for another one.
         if instance.is_available or not self._instances.has_untried(job.failed_at):
             await self._rest(job, instance, error)
         self._again.append(job)
@@ -304,7 +308,9 @@ class EndpointDispatcher:
                 self._n_asleep_alone -= 1
 
     async def _attempt(self, job: Job, instance: EndpointInstance, ticket: Ticket) -> Error | None:
-        """One try: hands on what it ended, and leaves the rest in the job; gives the error that tells how it went."""
+        """Make one try: hand on the requests that it ended, and leave the rest in the job; return the error that
+        represents it.
+        """
         verdict: Verdict = "other"
         error: Error | None = None
         watch = instance.watch
@@ -355,7 +361,7 @@ class EndpointDispatcher:
         self._go_on()
 
     def _has_work(self) -> bool:
-        """Whether anybody waits for an answer."""
+        """Return whether anybody waits for an answer."""
         in_line = self._waiting or self._ready or self._again or self._n_preparing
         return bool(in_line or self._n_asleep or self._instances.n_in_flight)
 
@@ -382,7 +388,7 @@ class EndpointDispatcher:
             self._out.flush()
 
     async def _is_final(self, job: Job, instance: EndpointInstance, error: Error) -> bool:
-        """Whether a request has used up its tries."""
+        """Return whether a request has used up its tries."""
         most = self._settings.max_retries
         if most == 0:
             return True
@@ -391,7 +397,7 @@ class EndpointDispatcher:
         return error.kind != "rate_limit" or await self._is_stuck(job)
 
     async def _is_stuck(self, job: Job) -> bool:
-        """Whether rate limits concern only this request, at every address that is not gone."""
+        """Return whether rate limits concern only this request, at every address that is not gone."""
         is_late = self._settings.clock() - job.failed_since_s >= _STUCK_S
         unclear = []
         for one in self._instances.left:
@@ -437,7 +443,7 @@ class _Out:
             self._alarm = self._loop.call_later(_GATHERED_S, self.flush)
 
     def flush(self) -> None:
-        """Hand on what there is, for there may be nothing to wait for. On the loop's thread."""
+        """Hand on the answers that have arrived, since no other may come. Runs on the loop's thread."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -451,8 +457,8 @@ class _Out:
 
 
 def _weight(asked: Joined) -> Literal["text", "images", "slow"]:
-    """How long a request takes to prepare: images are looked at, but not decoded; videos are, sounds may be, and what
-    an image is drawn from may be fetched.
+    """Estimate the work to prepare a request: images are opened but not decoded; videos are decoded, audio may be, and
+    the source of an edited image may be fetched.
     """
     request = asked[0].to_model
     weight: Literal["text", "images"] = "text"

@@ -23,12 +23,12 @@ from polymeter.run.dispatch.endpoint.concurrency import START, Limiter, Ticket
 from polymeter.run.dispatch.endpoint.watch import EndpointWatch, Notices
 
 _SUMMED = ("limit", "rate_limits", "failures", "cuts", "changes", "paused_s")
-"""What of the records of limits can be added up."""
+"""Entries of the records of limits that can be added up."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceSettings:
-    """What all addresses of a model have in common.
+    """Settings that all addresses of a model share.
 
     Attributes:
         concurrency: Most requests in flight at each; ``None``: found by trying.
@@ -55,16 +55,16 @@ class EndpointInstance:
     Args:
         number: Its place among the addresses.
         model: The model there.
-        name: What messages call it.
-        settings: What all have in common.
-        on_wait: Told for whom, why and how long it waits; an empty text when it goes on.
-        on_gone: Told why it can answer nobody any more.
+        name: Its name in messages.
+        settings: The settings that all addresses share.
+        on_wait: Called with the reason and length of a wait; with an empty text when it resumes.
+        on_gone: Called with the reason when it can answer no more requests.
 
     Attributes:
-        n_sent: How many tries it was sent.
-        n_answered: How many requests it answered, and
-        n_tries_answered: after how many tries of theirs.
-        n_failed: How many tries failed there.
+        n_sent: The number of tries that were sent to it.
+        n_answered: The number of requests that it answered.
+        n_tries_answered: The number of tries of those requests.
+        n_failed: The number of tries that failed there.
     """
 
     def __init__(
@@ -96,17 +96,17 @@ class EndpointInstance:
 
     @property
     def is_available(self) -> bool:
-        """Whether it is there, as far as is known."""
+        """True if it is there, as far as is known."""
         return not (self.watch.is_gone or self.breaker.is_open)
 
     @property
     def has_room(self) -> bool:
-        """Whether it may be sent a request now."""
+        """True if it may be sent a request now."""
         return self.is_available and self.limiter.has_room
 
     @property
     def load(self) -> float:
-        """How much of its limit is in use."""
+        """The share of its limit that is in use."""
         return self.limiter.in_flight / self.limiter.limit
 
     @property
@@ -116,20 +116,21 @@ class EndpointInstance:
 
     @property
     def place(self) -> str:
-        """Where it is, for the record of the run."""
+        """The address, for the record of the run."""
         return self.model.address or self.model.place or f"instance {self.number + 1}"
 
 
 class EndpointInstances:
-    """All addresses of a model: chooses among them, and goes on without those that are gone.
+    """All addresses of a model. Chooses among them, and continues without those that are down.
 
     Args:
         model: The model; before it is loaded it may have none yet.
-        name: What messages call it.
-        settings: What all have in common.
-        on_wait: Told why and how long the run waits: while one of several addresses answers, it does not.
-        on_note: Told that one of several is gone.
-        on_gone: Told why the last one is gone.
+        name: Its name in messages.
+        settings: The settings that all addresses share.
+        on_wait: Called with the reason and length of a wait of the run. While one of several addresses answers, the run
+            does not wait.
+        on_note: Called when one of several addresses is down.
+        on_gone: Called with the reason when the last one is down.
     """
 
     def __init__(
@@ -166,13 +167,15 @@ class EndpointInstances:
 
     @property
     def limit(self) -> int:
-        """How many tries may be in flight at all addresses that are not gone; before they are known, at one."""
+        """The number of tries that may be in flight at all addresses that are not down; before the addresses are known,
+        at one.
+        """
         first = self._settings.concurrency or START
         return sum(one.limiter.limit for one in self.left) or first
 
     @property
     def n_in_flight(self) -> int:
-        """How many tries are in flight."""
+        """The number of tries in flight."""
         return sum(one.limiter.in_flight for one in self._all)
 
     @property
@@ -182,16 +185,16 @@ class EndpointInstances:
 
     @property
     def is_any_available(self) -> bool:
-        """Whether one is there, as far as is known."""
+        """True if one is there, as far as is known."""
         return any(one.is_available for one in self._all)
 
     @property
     def pause_s(self) -> float:
-        """For how long, in seconds, all that are there asked to be sent nothing."""
+        """The time, in seconds, for which all reachable addresses asked to be sent nothing."""
         return min((one.limiter.pause_s for one in self._all if one.is_available), default=0.0)
 
     def next(self, failed_at: Collection[int] = ()) -> EndpointInstance | None:
-        """Where the next request goes; ``None`` if nobody has room.
+        """Return the address for the next request; ``None`` if none has room.
 
         Args:
             failed_at: The numbers of the addresses that have failed it, the last one last.
@@ -208,7 +211,7 @@ class EndpointInstances:
         return ticket
 
     def has_untried(self, failed_at: Collection[int]) -> bool:
-        """Whether there is an address that is there and has not failed a request."""
+        """Return whether an address is up and has not failed a request."""
         return any(one.is_available and one.number not in failed_at for one in self._all)
 
     def record(self) -> dict[str, Any]:

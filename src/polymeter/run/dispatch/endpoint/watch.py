@@ -1,8 +1,8 @@
-"""Whether an endpoint is there: what its answers say of it, how an outage is outlasted, and what the user is told.
+"""Availability of an endpoint: conclusions from its answers, waits during an outage, and notices to the user.
 
-An endpoint that is gone, or answers nobody any more (a rejected key, an exhausted quota), ends the run: what was sent
-there and not answered is dropped, not failed, and asked again when the run is resumed. ``breaker`` decides when
-failures are an outage and when to look again; who is sent when it is there is the dispatcher's business.
+An endpoint that is down, or rejects all requests (a wrong key, an exhausted quota), ends the run. Requests without an
+answer are dropped, not failed, and asked again when the run is resumed. ``breaker`` decides when failures are an outage
+and when to probe again. The dispatcher decides which requests are sent while the endpoint is up.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from polymeter.run.dispatch.endpoint.breaker import Breaker
 from polymeter.run.dispatch.endpoint.concurrency import Limiter, Verdict
 
 PATIENCE_S = 120.0
-"""How long an endpoint may answer nothing but rate limits before it is given up."""
+"""The longest time that an endpoint may answer nothing but rate limits before it is given up."""
 
 _TELLING_S = 0.9
-"""A wait of about a second or more is told."""
+"""The shortest wait that is reported: about a second."""
 _CLEARED_S = 1.0
 """For how long the endpoint's readiness to answer others is believed after a refusal that might concern everyone."""
 
 
 class Notices:
-    """Tells the user for whom, why and how long the run waits, each wait once.
+    """Reports to the user why and how long the run waits, each wait once.
 
     Args:
-        name: Whom the endpoint serves.
-        on_wait: Takes a sentence; an empty one when the run goes on.
-        on_gone: Told why the endpoint can answer nobody any more.
+        name: The role that the endpoint serves.
+        on_wait: Called with a sentence; with an empty one when the run resumes.
+        on_gone: Called with the reason when the endpoint can answer no more requests.
         clock: Seconds that only ever grow.
         longest_wait_s: The longest wait, whatever the endpoint asks for.
     """
@@ -68,11 +68,11 @@ class Notices:
             return
         self._told_until_s = until_s
         asked_s = error.retry_after_s or 0.0
-        most = f"; more than {_seconds(self._longest_wait_s)} is not waited" if asked_s > self._longest_wait_s else ""
+        most = f"; the longest wait is {_seconds(self._longest_wait_s)}" if asked_s > self._longest_wait_s else ""
         self._on_wait(f"{_seconds(pause_s)} for {self._name}, which asked for {_seconds(asked_s)}{most}")
 
     def over(self) -> None:
-        """Tell that the run goes on, if it was told to wait."""
+        """Report that the run resumes, if a wait was reported."""
         if self._told_until_s is not None:
             self._told_until_s = None
             self._on_wait("")
@@ -86,17 +86,17 @@ class EndpointWatch:
     """Watches one endpoint, on its dispatcher's event loop.
 
     Args:
-        attempts: Makes small requests to the endpoint, where it has any.
-        limiter: Knows for how long the endpoint asked everyone to wait, and how many tries may be in flight.
+        attempts: Makes small requests to the endpoint, if it offers any.
+        limiter: Holds the wait that the endpoint asked for, and the limit on tries in flight.
         breaker: Decides when failures are an outage.
-        notices: Tells the user.
+        notices: Reports to the user.
         longest_wait_s: The longest wait before another try.
         start: Makes a task of the dispatcher's loop, which ends with it.
         sleep: Waits between probes.
         clock: Seconds that only ever grow.
 
     Attributes:
-        is_gone: Whether it can answer nobody any more, and nothing is sent there.
+        is_gone: Whether it can answer no more requests. Nothing is sent there then.
     """
 
     def __init__(
@@ -127,13 +127,13 @@ class EndpointWatch:
         self._is_outlasting = False
 
     def learn(self, responses: Sequence[Response], error: Error | None, verdict: Verdict, *, has_others: bool) -> bool:
-        """Learn from a try whether the endpoint is there, and whether it only limits; whether an outage begins, which
-        is to be outlasted.
+        """Learn from a try whether the endpoint is up, and whether it only limits. Return whether an outage begins that
+        is to be waited for.
 
         Args:
-            responses: What the try brought.
-            error: The one of its errors that tells how it went.
-            verdict: What that says.
+            responses: The responses of the try.
+            error: The error that represents the try.
+            verdict: The conclusion from it.
             has_others: Whether there are requests that have not failed yet.
         """
         if any(response.error is None or response.error.kind == "refused" for response in responses):
@@ -155,9 +155,9 @@ class EndpointWatch:
         """Wait until the endpoint answers again, or give it up.
 
         Args:
-            error: What the outage began with.
-            has_work: Whether anybody waits for an answer.
-            is_answered: Sends a request of the run's own, and tells whether the endpoint answered it.
+            error: The first error of the outage.
+            has_work: Whether a request waits for an answer.
+            is_answered: Sends a request of the run's own, and returns whether the endpoint answered it.
         """
         self._is_outlasting = True
         started_s, breaker = self._clock(), self._breaker
@@ -209,8 +209,8 @@ class EndpointWatch:
         return False
 
     async def give_up_if_all_fail(self, error: Error) -> None:
-        """Give the endpoint up if its server has ended, or an error concerns every request to it; where that is
-        unclear, a small request tells.
+        """Give the endpoint up if its server has ended, or an error concerns every request to it. If that is unclear, a
+        small request decides.
         """
         if self._attempts.is_dead:
             self._give_up("its server has ended.")
@@ -258,7 +258,7 @@ class EndpointWatch:
 
 
 def shows_presence(error: Error | None) -> bool:
-    """Whether a try that ended so shows that the endpoint is there, even if it did not answer this request."""
+    """Return whether a try that ended so shows that the endpoint is there, even if it did not answer this request."""
     return error is None or not error.retryable or error.kind == "rate_limit"
 
 

@@ -1,5 +1,5 @@
-"""Executors: where a model on this machine, or on many, is computed when one process is not enough.
+"""Executors: replicas of a model on this machine, or on many, when one process is not enough.
 
-``leases`` decides which replica computes what, over a clock that a test can turn. ``hosts`` says what a place must do
-that holds replicas; ``processes`` is one of them, other places follow. ``replica`` is what runs there.
+``leases`` decides which replica computes which requests, over a clock that a test can turn. ``hosts`` states what a
+place that holds replicas must do; ``processes`` and ``ray`` are such places. ``replica`` runs there.
 """

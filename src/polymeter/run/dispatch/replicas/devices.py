@@ -16,16 +16,16 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """What each replica of this machine gets.
+    """The devices of each replica of this machine.
 
     Attributes:
-        numbers: How many replicas each model has.
+        numbers: The number of replicas of each model.
         gpus: For each replica of all models, its GPUs by the names that ``CUDA_VISIBLE_DEVICES`` takes.
-        cores: How many threads each replica computes with.
-        is_told: Whether the user has said how many threads: then variables of the environment count for nothing.
-        note: What the user should know of the choice; empty if nothing.
-        is_without_gpus: Whether replicas are to see none. Where merely none were found, they see what there is, as not
-            every GPU is listed where it is looked for.
+        cores: The number of threads of each replica.
+        is_told: Whether the user gave the number of threads. Environment variables do not count then.
+        note: A note on the choice for the user; may be empty.
+        is_without_gpus: Whether replicas are to see no GPUs. If none were found, replicas still see all devices, since
+            not every GPU is listed.
     """
 
     numbers: Sequence[int]
@@ -68,7 +68,7 @@ def divided(
     found = [] if gpus_per_replica == 0 else list(visible_gpus() if gpus is None else gpus)
     if gpus_per_replica and not found:
         raise PlanError(
-            "There is no GPU on this machine that replicas could have.",
+            "This machine has no GPU for replicas.",
             where="--gpus-per-replica",
             hint="Leave it out: replicas then compute on the cores.",
         )

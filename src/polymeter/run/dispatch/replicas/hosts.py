@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a replica is to compute: a lease as plain data.
+    """Work for a replica: a lease as plain data.
 
     Attributes:
         lease: Its number.
@@ -32,7 +32,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """What became of work.
+    """The outcome of work.
 
     Attributes:
         lease: The number of the lease.
@@ -58,7 +58,7 @@ def _nothing_to_close() -> None:
 
 @dataclass(frozen=True, slots=True)
 class HostListener:
-    """Who hears of replicas; called on the host's threads, also inside ``start`` and ``send``.
+    """Receiver of events about replicas; called on the host's threads, also inside ``start`` and ``send``.
 
     Attributes:
         ready: A replica has loaded its model.
@@ -80,7 +80,7 @@ class HostListener:
 
 
 class Computer(Protocol):
-    """What a host runs in another process: a replica, or a scorer."""
+    """A program that a host runs in another process: a replica, or a scorer."""
 
     def load(self) -> None:
         """Get ready to compute.
@@ -115,7 +115,7 @@ class ComputerSetup(Protocol):
         ...
 
     def places(self) -> Sequence[Any]:
-        """What it is made from that may be paths: texts, and collections of them."""
+        """The arguments that may hold paths: texts, and collections of them."""
         ...
 
 
@@ -128,13 +128,13 @@ class ReplicaHost(Protocol):
         """Start a replica, which has to load the model.
 
         Args:
-            number: What it is called from now on; never used twice.
-            slot: Whose place it takes, from 0: which GPUs it gets. One that was there before is gone.
+            number: Its number; never used twice.
+            slot: Its slot, from 0, which decides its GPUs. An earlier replica of the slot has ended.
         """
         ...
 
     def send(self, number: int, work: Work) -> None:
-        """Carry work to a replica, behind what it has. For one that is gone this does nothing."""
+        """Send work to a replica, behind the work that it has. Does nothing if the replica has ended."""
         ...
 
     def kill(self, number: int) -> None:
@@ -142,8 +142,8 @@ class ReplicaHost(Protocol):
         ...
 
     def last_words(self, number: int) -> str:
-        """What a replica has printed last, as a sentence to show; empty if it printed nothing, or that is kept where it
-        runs.
+        """Return the last output of a replica, as a sentence to show; empty if it printed nothing, or the output is
+        kept where the replica runs.
         """
         ...
 
@@ -167,11 +167,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Where the replicas of one model will be.
+    """The place of the replicas of one model.
 
     Attributes:
-        n_replicas: How many.
-        make_host: Makes the host, which is closed by whoever has made it.
+        n_replicas: The number of replicas.
+        make_host: Makes the host. The caller closes it.
     """
 
     n_replicas: int
@@ -180,13 +180,13 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where what a run computes outside of its own process will be.
+    """The place of a run's computations outside its own process.
 
     Attributes:
-        rooms: For each role whose model has replicas, where they will be.
-        note: What the user should know of the choice; empty if nothing.
-        make_scorers: Makes a host of scorers from their setup, at most so many, and says how many there is room for;
-            ``None``: samples are scored by the run alone.
+        rooms: For each role whose model has replicas, their place.
+        note: A note on the choice for the user; may be empty.
+        make_scorers: Makes a host of scorers from their setup, at most so many, and returns how many fit; ``None``:
+            samples are scored by the run alone.
         close: Lets go of the place, when its hosts are closed.
     """
 

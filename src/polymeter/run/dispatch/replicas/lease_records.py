@@ -1,4 +1,4 @@
-"""What the scheduling of leases (``leases``) is told, hands out and keeps account of: plain records, and a sum."""
+"""Inputs, outputs and statistics of the scheduling of leases (``leases``): plain records, and a sum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LeaseLimits:
-    """What the scheduling of leases goes by.
+    """The settings of the scheduling of leases.
 
     Attributes:
         deadline_s: After so many seconds with one lease a replica counts as lost.
@@ -84,7 +84,7 @@ class Lease(Generic[T]):
 
     @property
     def items(self) -> list[T]:
-        """What it holds."""
+        """The leases that it holds."""
         return [one.item for one in self.waiting]
 
     def __len__(self) -> int:
@@ -93,19 +93,19 @@ class Lease(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class SlotRecord:
-    """How the replicas of one slot fared, one after the other.
+    """The statistics of the replicas of one slot, one after the other.
 
     Attributes:
         slot: Its number.
-        n_started: How many replicas were started in it.
-        n_lost: How many of them were lost.
-        losses_in_a_row: Of these, how many since the last answer.
+        n_started: The number of replicas started in it.
+        n_lost: The number of them that were lost.
+        losses_in_a_row: The number of losses since the last answer.
         n_leases: Leases that were answered.
         n_items: Items that were answered.
         n_returned: Items that went back because a replica was lost.
         busy_s: Seconds in which a replica had something to compute.
-        ready_s: Seconds in which one was there, up to the last loss; what goes on is added by ``Leases.records``.
-        reason: Why the last one was lost.
+        ready_s: Seconds in which one was ready, up to the last loss; ``Leases.records`` adds the time since.
+        reason: The reason of the last loss.
         is_given_up: Whether no other one is started.
     """
 
@@ -124,7 +124,7 @@ class SlotRecord:
 
 @dataclass(frozen=True, slots=True)
 class Loss(Generic[T]):
-    """What the loss of a replica means.
+    """The consequences of the loss of a replica.
 
     Attributes:
         slot: Its slot.

@@ -1,19 +1,19 @@
-"""Leases: which replica of a model computes which requests next. Pure code over a clock: no threads, no processes.
+"""Leases: assignments of requests to the replicas of a model. Pure code over a clock: no threads, no processes.
 
-Nothing is dealt out beforehand. A replica holds the lease that it computes and at most one behind it; whoever is free
-takes the next one, so a slow replica simply takes fewer. What a replica held when it was lost goes back: the lease that
-waited untouched, to be handed on as it is; the requests that it was computing one by one, because one of them may have
-brought it down. A request that was being computed when two replicas died is given up.
+Nothing is assigned in advance. A replica holds the lease that it computes and at most one behind it. A free replica
+takes the next lease, so a slow one simply takes fewer. When a replica is lost, its work goes back: the waiting lease is
+handed on unchanged, and the requests of the computed lease one by one, because one of them may have caused the loss. A
+request that was being computed when two replicas died is given up.
 
-A model may want everything that is ready in one call, which can be any number of requests, while a lease has one
-deadline. Such a model gets few at first, and later as many as take a small part of the deadline. Where a lease of
-several is overdue all the same, that blames none of them as a death does: who hangs is found when they are asked alone.
+A model may accept all ready requests in one call. These can be many, while a lease has one deadline. Such a model gets
+few at first, and later as many as need a small part of the deadline. If a lease of several requests is overdue all the
+same, none of them is blamed as for a death: the one that hangs is found when they are asked alone.
 
-All costs are independent of the number of replicas and of requests that wait, but for a logarithm.
+All costs are independent of the number of replicas and of waiting requests, except for a logarithm.
 
-Every start of a replica has a new number, so that nothing a dead replica still says counts. No work is a replica's by
-its rank, so no result and no waiting depends on one. ``scripts/simulate_scale.py`` runs this module for thousands of
-simulated replicas.
+Every start of a replica has a new number, so that late messages of a dead replica do not count. Work never belongs to a
+replica by its rank, so neither results nor waits depend on a single replica. ``scripts/simulate_scale.py`` runs this
+module for thousands of simulated replicas.
 """
 
 from __future__ import annotations
@@ -84,22 +84,22 @@ class Leases(Generic[T]):
 
     @property
     def n_waiting(self) -> int:
-        """How many items no replica has."""
+        """The number of items that no replica has."""
         return len(self._queue) + len(self._suspects) + sum(len(lease) for lease in self._returned)
 
     @property
     def n_ready(self) -> int:
-        """How many replicas can compute."""
+        """The number of replicas that can compute."""
         return self._n_ready
 
     @property
     def n_alive(self) -> int:
-        """How many replicas can compute, or are being started."""
+        """The number of replicas that can compute, or are being started."""
         return self._n_ready + self._n_joining
 
     @property
     def worth_sending(self) -> int:
-        """How many items make a lease that is worth sending, by what they took until now; 0: not known yet."""
+        """The number of items in a lease that is worth sending, by their time until now; 0: not known yet."""
         return max(self._worth.values(), default=0)
 
     def join(self, slot: int) -> int:
@@ -116,7 +116,7 @@ class Leases(Generic[T]):
         heapq.heappush(self._deadlines, (self._clock() + self._limits.deadline_s, number, _LOADING))
 
     def is_loading(self, number: int) -> bool:
-        """Whether a replica is there and has not loaded its model yet."""
+        """Return whether a replica is there and has not loaded its model yet."""
         replica = self._replicas.get(number)
         return replica is not None and replica.state == "joining"
 
@@ -249,7 +249,7 @@ class Leases(Generic[T]):
         return self._deadlines[0][0] if self._deadlines else None
 
     def records(self) -> list[SlotRecord]:
-        """How each slot fared until now."""
+        """Return the statistics of each slot until now."""
         now = self._until()
         going_on = {one.slot: one for one in self._replicas.values() if one.state == "ready"}
         found = []
@@ -264,8 +264,8 @@ class Leases(Generic[T]):
         return found
 
     def totals(self) -> Mapping[str, Any]:
-        """What all slots come to, at a cost that does not depend on their number: the share of its time in which a
-        replica had something to compute, how many were lost, what became of their items, and how long an item waits.
+        """Return the totals of all slots, at a cost that does not depend on their number: the share of time in which a
+        replica computed, the number of lost replicas, the outcomes of their items, and the wait of an item.
         """
         now = self._until()
         ready_s = self._there.seconds(now)
@@ -277,7 +277,7 @@ class Leases(Generic[T]):
 
     def _until(self) -> float:
         """Until when replicas are there to compute: now, or the last answer if there is nothing to do. The run reduces
-        and writes its results meanwhile, which is no time that replicas lose.
+        and writes its results meanwhile, so replicas lose no time.
         """
         is_done = self._n_held == 0 and self.n_waiting == 0
         return self._last_change if is_done and self._n_begun else self._clock()
@@ -330,14 +330,16 @@ class Leases(Generic[T]):
         return self._hand(replica, key, None, self._queue.pop(key, n_items))
 
     def _most_in_time(self, key: Hashable) -> int:
-        """How many items of a key are sure to be computed before the deadline, by what they took until now."""
+        """Return the number of items of a key that are sure to be computed before the deadline, by their time until
+        now.
+        """
         pace = self._pace.get(key)
         if pace is None:
             return self._limits.untried
         return max(1, int(self._limits.share_of_deadline * self._limits.deadline_s / max(pace, 1e-9)))
 
     def _batches_of(self, key: Hashable, size: int) -> int:
-        """How many batches make a lease that is worth sending."""
+        """Return the number of batches in a lease that is worth sending."""
         pace = self._pace.get(key)
         if pace is None:
             return 1

@@ -1,5 +1,5 @@
-"""Whether a plan can be carried out by replicas of its models, where these are, the dispatchers to them, and the crew
-that scores.
+"""Plans of replicas for the models of a run: their place, the dispatchers to them, and the crew that
+scores.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ SPREAD_FROM = PaceLimits()
 
 
 def planned_place(plan: Plan, fetched: Path) -> Place | None:
-    """Where the replicas of a plan's models are, and where its samples may be scored; ``None`` if all that is in this
-    process.
+    """Return the place of the replicas of a plan's models, and of scoring; ``None`` if all of it is in this process.
 
     Args:
         plan: The plan, its tasks open.
@@ -58,7 +57,7 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
         if isinstance(plan.model, AsyncModel) or options.judge_replicas is not None:
             return None  # an endpoint or a judge that can be there several times as a server sees to it by itself
         raise PlanError(
-            "--gpus-per-replica, --cpus-per-replica and --address apply to replicas, and the run has none.",
+            "--gpus-per-replica, --cpus-per-replica and --address apply to replicas, but the run has none.",
             where="--replicas" if MODEL_ROLE in computing else "--judge-replicas",
             hint=f"Add {'--replicas' if MODEL_ROLE in computing else '--judge-replicas'} N, or --executor ray.",
         )
@@ -69,7 +68,7 @@ def planned_place(plan: Plan, fetched: Path) -> Place | None:
 
 
 def _setup(plan: Plan, role: str, model: Model, fetched: Path) -> ReplicaSetup:
-    """What each replica of a model is made from.
+    """Return the setup of each replica of a model.
 
     Raises:
         PlanError: if something of it cannot be sent to another process.
@@ -114,10 +113,10 @@ def replica_dispatcher(
 
 
 def scoring_crew(plan: Plan, place: Place, events: Events) -> ScoringCrew | None:
-    """The crew that scores samples in other processes of a place; ``None`` where the run scores all of them.
+    """Return the crew that scores samples in other processes of a place; ``None`` if the run scores all of them.
 
-    A task is scored by the run alone if others cannot open it, or if it runs code that a model wrote, since what is
-    around such code was chosen for this machine. Who says how many threads score has chosen this process.
+    The run alone scores a task if others cannot open it, or if it runs code that a model wrote, since the sandbox of
+    such code was chosen for this machine. A user who sets the number of scoring threads has chosen this process.
     """
     options, make_scorers = plan.options, place.make_scorers
     if make_scorers is None or options.score_workers is not None:
@@ -160,7 +159,7 @@ def _staying_tasks(plan: Plan, model: Model) -> dict[str, str]:
 
 
 def _why_it_stays(spec: TaskSpec) -> str:
-    """Why another process cannot open a task; empty if it can."""
+    """Return the reason why another process cannot open a task; empty if it can."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     if main and spec.file.resolve() == Path(main).resolve():
         return "it is written in the script that is running, which would be run again"

@@ -44,15 +44,15 @@ _BOOTSTRAP = (
     "import sys; sys.path[:] = sys.argv[1:]; from polymeter.run.dispatch.replicas.processes import serve; serve()"
 )
 _ENDING_S = 5.0
-"""How long a child that computes may take to end when it is told to."""
+"""The time that a computing child gets to end when it is asked to."""
 _LAST_LINES, _LAST_BYTES = 8, 4000
-"""How much of what a lost child has printed is told."""
+"""The length of a lost child's output that is reported."""
 
 Kind = Literal["setup", "ready", "failed", "work", "computed", "close"]
 
 
 def place(wanted: Mapping[str, Wanted], options: RunOptions, *, n_here: int = 0) -> Place:
-    """Where replicas are on this machine.
+    """The host of replicas on this machine.
 
     Args:
         wanted: By role, the replicas that are wanted.
@@ -108,7 +108,7 @@ class LocalHost:
             self._listener.lost(number, f"its process cannot be started: {started.error}")
             return
         with self._lock:
-            is_late = self._is_closed  # whoever asked did not know, and nobody else would end it
+            is_late = self._is_closed  # the caller did not know, and nobody else would end it
             if not is_late:
                 self._children[number] = started
         if is_late:
@@ -131,7 +131,7 @@ class LocalHost:
             child.kill()
 
     def last_words(self, number: int) -> str:
-        """What a child has printed last."""
+        """Return the last output of a child."""
         child = self._children.get(number)
         return "" if child is None else _printed(child.last_lines())
 
@@ -209,7 +209,7 @@ class _ReplicaChild:
                     _send(self._connection, "setup", 0, 0, *self._setup)
                 else:
                     _send(self._connection, "close", 0, 0)
-            except OSError:  # it is gone, which the other thread finds out
+            except OSError:  # it has ended, which the other thread finds out
                 return
             if item == "close":
                 return
@@ -263,7 +263,7 @@ def serve() -> None:
         while True:
             try:
                 kind, lease, n_requests, body, beside = _receive(connection)
-            except (EOFError, OSError):  # whoever asked is gone, and this process is about to be killed
+            except (EOFError, OSError):  # the caller has ended, and this process is about to be killed
                 return
             if kind == "close":
                 arrived.put(None)
@@ -314,7 +314,7 @@ def _read_error(body: bytes, beside: Sequence[Any]) -> BaseException:
 
 
 def _printed(last_lines: str) -> str:
-    return f" It printed last:\n{last_lines}" if last_lines else ""
+    return f" Its last output:\n{last_lines}" if last_lines else ""
 
 
 def _send(

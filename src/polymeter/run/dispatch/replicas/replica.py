@@ -1,4 +1,4 @@
-"""What runs where a replica is: a model of its own, made from its spec, that answers work.
+"""Code that runs at a replica: a model of its own, made from its spec, that answers work.
 
 Nothing here knows how work arrives. A replica opens the run's tasks again when its model asks for a row, from their
 specs and with the run's settings, so that a wrapper's hooks run here, through the door, as they would beside the run.
@@ -278,8 +278,8 @@ def unsent(work: Work) -> list[Response | None]:
 
 
 def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
-    """What a replica has computed, as bytes; an answer that cannot be sent becomes an error. Texts and numbers of their
-    own classes become plain ones: the run may not have the class.
+    """Return the outputs of a replica, as bytes; an answer that cannot be sent becomes an error. Texts and numbers of
+    custom classes become plain ones: the run may not have the class.
     """
     whole = attempt(lambda: packed(computed, is_made_plain=True))
     if not isinstance(whole, Raised):
@@ -296,8 +296,8 @@ def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
 
 
 def read_answers(lease: int, n_responses: int, body: bytes, beside: Sequence[Any]) -> Computed:
-    """What a replica has computed, from its bytes. If they cannot be read here, as when an answer is of a class that
-    only the replica has, it is an error for each request.
+    """Return the outputs of a replica, from its bytes. If they cannot be read here, as when an answer is of a class
+    that only the replica has, there is an error for each request.
     """
     read = attempt(lambda: unpacked(body, beside))
     if not isinstance(read, Raised):

@@ -1,8 +1,8 @@
-"""The dispatcher to replicas of a model: it chooses batches as the one to a single model does, leases them to whoever
-is free, and decides what follows when a replica is lost.
+"""The dispatcher to replicas of a model. It chooses batches like the dispatcher to a single model, leases them to free
+replicas, and decides what follows when a replica is lost.
 
 It has one thread of its own, which watches deadlines and waits before repetitions. Everything else happens on the
-threads of the scheduler, of those who prepare media, and of the host.
+threads of the scheduler, of media preparation, and of the host.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ReplicaDispatcher:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in progress keep all replicas busy; grows with the batches and leases."""
+        """The number of samples in progress that keeps all replicas busy. It grows with the batches and leases."""
         largest = self._largest()
         if largest is None:
             return 1024 * self._n_replicas
@@ -97,13 +97,13 @@ class ReplicaDispatcher:
 
     @property
     def floor(self) -> int:
-        """How many they need at least, for the batches that they compute and the next ones."""
+        """The least number of samples that they need: for the batches that they compute and for the next ones."""
         if self._choice.takes_all:
             return 2 * self._n_replicas * max(1, self._choice.largest_own)
         return 2 * self._n_replicas * (self._largest() or 1)
 
     def state(self) -> str:
-        """How the replicas fare now, in a few words."""
+        """Return the state of the replicas, in a few words."""
         with self._changed:
             totals = self._leases.totals()
             n_ready = self._leases.n_ready
@@ -192,8 +192,8 @@ class ReplicaDispatcher:
             self._prefetcher.prepare_encoded(requests, partial(self._media_ready, lease))
 
     def _media_ready(self, lease: Lease[Joined], failures: list[Response | None]) -> None:
-        """Send a lease, but for requests that cannot be shown. One at a time: leases must reach a replica in the order
-        that scheduling knows, which tells what was being computed at a death.
+        """Send a lease, without requests that cannot be prepared. Leases are sent one at a time: they must reach a
+        replica in the order that scheduling knows, which shows the requests that were being computed at a death.
         """
         with self._sending:
             self._send(lease, failures)

@@ -1,4 +1,4 @@
-"""What runs where scoring is spread to: finished samples are played once more over their answers there, and scored.
+"""Code that runs at a scorer: finished samples are replayed over their answers there, and scored.
 
 A scorer opens the run's tasks again from their specs, with the run's settings, and calls their hooks through a door of
 its own, seeded as they are in the run. What it gives is text for the journal, so a score is the same wherever it was
@@ -67,7 +67,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class ScoredSample:
-    """How a sample ended that a scorer has scored.
+    """The end of a sample that a scorer has scored.
 
     Attributes:
         status: Its end.
@@ -180,8 +180,8 @@ class ProcessScorer:
         """Score samples. Never called concurrently.
 
         Returns:
-            For each of them, how it ended (``ScoredSample``), what it waits for (``NotScoredYet``), or a failed
-            response that says why the run has to score it.
+            For each of them its end (``ScoredSample``), the requests that it waits for (``NotScoredYet``), or a failed
+            response with the reason why the run has to score it.
         """
         finished: Sequence[Finished] = [one for group in work.groups for one in group]
         return Computed(work.lease, [self._context.run(self._scored_or_returned, one) for one in finished])
@@ -207,14 +207,14 @@ class ProcessScorer:
         """
         task = self._task(finished.task)
         sample = task.task.samples[finished.index]
-        sample = replace(sample, doc=deepcopy(sample.doc))  # a format may hold rows, and a sample may be played again
+        sample = replace(sample, doc=deepcopy(sample.doc))  # a format may hold rows, and a sample may be replayed
         running = RunningSample(task, sample, verdicts=dict(finished.verdicts))
         trail = _Trail(finished.answers)
         self._asked.clear()
         self._asking.clear()
         end = self._worker.replay(running, trail)
         if not trail.is_whole:
-            raise ScoreError("played again, it asks something else")
+            raise ScoreError("replayed, it asks something else")
         if any(running.occurrences.get((role, mark), 0) <= number for role, mark, number in finished.verdicts):
             raise ScoreError("scored again, it asks another model something else")
         if self._asked:
@@ -301,7 +301,7 @@ def _as_it_is(request: Request | OwnPrompt) -> Request | OwnPrompt:
 
 
 class _Trail:
-    """The answers of a sample that is played again, in the order in which it asked.
+    """The answers of a sample that is replayed, in the order in which it asked.
 
     Attributes:
         is_whole: Whether it has asked the same so far, and everything that it had asked.

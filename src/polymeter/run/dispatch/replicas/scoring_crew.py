@@ -47,7 +47,7 @@ MakeHost = Callable[[int, HostListener], "tuple[ReplicaHost, int]"]
 
 @dataclass(slots=True, eq=False)
 class _Share:
-    """What the crew has of one task. ``n_asked``: the questions of those samples that it has scored."""
+    """The crew's record of one task. ``n_asked``: the questions of those samples that it has scored."""
 
     pace: ScoringPace
     is_spread: bool = False
@@ -95,7 +95,7 @@ class ScoringCrew:
         self._is_closed = self._is_off = self._was_ready = False
 
     def takes(self, running: RunningSample) -> bool:
-        """Whether a sample whose rollout is over is scored by the crew."""
+        """Return whether a sample whose rollout is over is scored by the crew."""
         share = self._shares.get(running.task.name)
         if share is None or share.is_over or self._is_off:
             return False
@@ -112,7 +112,7 @@ class ScoringCrew:
 
     @property
     def keeps_busy(self) -> int:
-        """How many samples in progress keep the crew busy, beside those that keep the model busy."""
+        """The number of samples in progress that keeps the crew busy, beside those that keep the model busy."""
         return _IN_HAND * self._n_scorers
 
     def add(self, samples: Sequence[Sample]) -> None:
@@ -150,7 +150,7 @@ class ScoringCrew:
             self._events.returned(back)
 
     def history(self) -> Mapping[str, Any] | None:
-        """What the crew did, for the run's record; ``None`` if nothing."""
+        """Return the crew's statistics, for the run's record; ``None`` if it did nothing."""
         with self._changed:
             if not self._n_scorers:
                 return None
@@ -290,7 +290,9 @@ class ScoringCrew:
             self._events.ended([_ended(sample, scored) for sample, scored in ended])
 
     def _why_returned(self, share: _Share, task: RunningTask, answer: Response) -> list[str]:
-        """What is told of a sample that came back. A task of which as many come back as are scored stays."""
+        """Record a sample that came back. A task of which as many samples come back as are scored stays with the
+        run.
+        """
         if share.is_over or share.n_returned <= share.n_scored:
             return []
         share.is_over = True
@@ -298,8 +300,8 @@ class ScoringCrew:
         return [f"Task {task.name!r} is scored by the run after all: {why}."]
 
     def _why_too_often(self, share: _Share, task: RunningTask) -> list[str]:
-        """What is told of a task whose samples are scored more often, for the questions that they ask one after the
-        other, than there are scorers to do it. It stays from now on.
+        """Record a task whose samples are scored more often, for consecutive questions, than there are scorers. It
+        stays with the run from now on.
         """
         if share.is_over or share.n_scored < _ENOUGH:
             return []
@@ -308,8 +310,8 @@ class ScoringCrew:
             return []
         share.is_over = True
         return [
-            f"Task {task.name!r} is scored by the run after all: its scoring asks other models so often, one question "
-            f"after the other, that elsewhere a sample is scored {n_times:.0f} times before it has a score."
+            f"Task {task.name!r} is scored by the run after all: its scoring asks other models one question after "
+            f"another, so another process would score each sample {n_times:.0f} times."
         ]
 
     def _lost(self, number: int, reason: str) -> None:
@@ -330,8 +332,8 @@ class ScoringCrew:
             self._events.ended([_given_up(sample, self._limits.deaths, reason) for sample in loss.given_up])
         if is_over:
             self._events.gone(
-                f"No scorer is left: the last one was lost, because {reason} The same command with --score-workers 4 "
-                "continues, and scores on threads of its own process."
+                f"No scorer is left: the last one was lost, because {reason} To continue, add --score-workers 4 "
+                "to the same command: it scores on threads of its own process."
             )
         elif fresh is not None and self._host is not None:
             self._host.start(fresh, loss.slot)
@@ -375,8 +377,8 @@ def _given_up(sample: Sample, n_lost: int, reason: str) -> EndedSample:
 
 
 def _computes_on_gpu() -> bool:
-    """Whether scoring has used a GPU of this machine: on the cores of another one it would give other digits. The
-    models of a run with replicas are in other processes, so nobody else has used one.
+    """Return whether scoring has used a GPU of this machine: on the cores of another one it would give other digits.
+    The models of a run with replicas are in other processes, so nobody else has used one.
     """
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     return cuda is not None and bool(cuda.is_initialized())

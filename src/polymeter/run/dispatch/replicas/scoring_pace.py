@@ -1,4 +1,4 @@
-"""Whether scoring holds up a run: pure code over a clock."""
+"""Measurement of whether scoring delays a run: pure code over a clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PaceLimits:
 
 
 class ScoringPace:
-    """How long the samples of one task take to be scored.
+    """The time that the samples of one task take to be scored.
 
     Args:
         limits: What counts as slow.
@@ -47,7 +47,7 @@ class ScoringPace:
         self._scored_s += took_s
 
     def is_slow(self, n_samples: int) -> bool:
-        """Whether scoring is what the run waits for, of a task that has so many samples to score."""
+        """Return whether scoring is what the run waits for, of a task that has so many samples to score."""
         if self._began is None or self._n_scored < self._limits.n_samples:
             return False
         mean_s = self._scored_s / self._n_scored

@@ -1,10 +1,10 @@
-"""What crosses between the run and its replicas, as bytes: requests out, responses back.
+"""Messages between the run and its replicas, as bytes: requests out, responses back.
 
-Encoded media crosses as it is. An image of a dataset's row is read once, here, and crosses as its encoded bytes; it
-is decoded where the model is. Pixels that were never encoded, such as a generated image's, cross as pixels. Large
-pieces stand beside the rest, so that whoever carries them need not copy them, and may carry each only once.
+Encoded media cross unchanged. An image of a dataset's row is read once, here, and crosses as its encoded bytes; it is
+decoded at the model. Pixels that were never encoded, such as a generated image's, cross as pixels. Large pieces stand
+beside the rest, so that a transport need not copy them, and may send each only once.
 
-Only what this process and its own replicas have written is ever read.
+Only bytes that this process and its own replicas have written are ever read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LARGE = 16 * 1024
 Buffers = Sequence[Any]
 """Large pieces, each of them bytes or a view of some."""
 Readable = Callable[[Path], bool]
-"""Whether a replica can read a file that this process can."""
+"""A test of whether a replica can read a file that this process can read."""
 
 
 def everywhere(path: Path) -> bool:
@@ -66,7 +66,7 @@ def packed(
 
     Raises:
         DataError: if media cannot be read.
-        ModelError: if something in it is no plain data.
+        ModelError: if something in it is not plain data.
     """
     beside: list[memoryview] = []
 
@@ -190,7 +190,7 @@ class _Pickler(pickle.Pickler):
         return self._source(source), image.key, image.given, supplied
 
     def _source(self, source: Any) -> Any:
-        """What stands for a medium, with no code in it; bytes of their own beside the rest."""
+        """Return the plain form of a medium, without code; its bytes stand beside the rest."""
         if isinstance(source, bytes):
             return pickle.PickleBuffer(source)
         if isinstance(source, (str, Path)) and not is_url(source) and not self._is_readable(Path(source)):

@@ -1,8 +1,8 @@
-"""Replicas as actors of a Ray cluster: one for each copy of the model, wherever the cluster has room.
+"""Replicas as actors of a Ray cluster: one for each copy of the model, on any node with room.
 
-``cluster`` joins the cluster and says how many replicas it can hold, ``host`` starts them and carries work to them,
-``actor`` is what runs on a node. Ray itself is imported inside functions, when a run has asked for it.
+``cluster`` joins the cluster and computes how many replicas it can hold, ``host`` starts them and sends them work,
+``actor`` runs on a node. Ray itself is imported inside functions, when a run has asked for it.
 
-Ray holds replicas and schedules nothing: which of them computes what is decided by the leases, as on one machine. One
+Ray holds replicas and schedules nothing: leases decide which of them computes which requests, as on one machine. One
 actor is one replica and waits for room by itself, so nodes may join late.
 """

@@ -1,4 +1,4 @@
-"""What runs on a node of a Ray cluster: one replica, whose model is loaded and called on one thread of its own, or one
+"""Actors on a node of a Ray cluster: one replica, whose model is loaded and called on one thread of its own, or one
 scorer, likewise.
 
 Calls that take work in run on other threads, so that media is decoded while the model computes. What brings an actor
@@ -31,7 +31,7 @@ Loaded = tuple[Literal["ready", "failed"], Packed]
 CALLS_AT_ONCE = 6
 """``live``, which lasts as long as the actor, the work that is computed, that behind it, and questions between."""
 _LEAVING_S = 0.02
-"""How long an answer may take to leave this process."""
+"""The time that an answer may take to leave this process."""
 _THREADS = ("MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -62,12 +62,12 @@ class RayReplica:
         """Make and load the model.
 
         Args:
-            code: What ``code_mark`` says where the run is.
+            code: The ``code_mark`` of the run's process.
             folder: The ``WorkingFolder`` of the run.
-            setup: What the replica is made from.
+            setup: The setup of the replica.
 
         Returns:
-            ``ready`` and the mark of this machine, or ``failed`` and why.
+            ``ready`` and the mark of this machine, or ``failed`` and the reason.
         """
         loaded = attempt(lambda: self._model_thread.submit(self._load, code, folder, setup).result())
         if isinstance(loaded, Raised):
@@ -98,7 +98,7 @@ class RayReplica:
         return answers, [bytes(piece) for piece in pieces]
 
     def sees(self, mark: FileMark) -> bool:
-        """Whether a file of the run's machine is here too."""
+        """Return whether a file of the run's machine is here too."""
         return is_seen(mark)
 
     def live(self) -> None:
@@ -139,7 +139,9 @@ class RayReplica:
 
 
 def code_mark() -> str:
-    """What must be equal where the run is and where its replicas are, so that answers do not depend on the node."""
+    """Return a mark of the code, which must be equal for the run and its replicas, so that answers do not depend on the
+    node.
+    """
     return f"{polymeter.__version__} ({scoring_code()[:12]})"
 
 

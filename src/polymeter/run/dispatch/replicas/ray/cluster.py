@@ -20,13 +20,13 @@ from polymeter.core.options import RunOptions
 
 WHERE = "--executor ray"
 _PATIENCE, _PATIENCE_S = "RAY_gcs_rpc_server_reconnect_timeout_s", "3600"
-"""After so many seconds without the head of its cluster Ray ends this process, by itself after 60. What the run writes
-when the head is gone (``head_watch``) may take longer.
+"""The number of seconds without the head of its cluster after which Ray ends this process; its own default is 60. The
+work of the run after the head is down (``head_watch``) may take longer.
 """
 _HANDLED = (signal.SIGINT, signal.SIGTERM)
 _NO_REPORT = "RAY_USAGE_STATS_ENABLED"
 _FILES = "RAY_TMPDIR"
-"""Says where Ray keeps its sockets."""
+"""The variable with the folder of Ray's sockets."""
 _SHORT_PLACE = "/tmp"
 _LONGEST_PLACE = 30
 """A path of a socket may have 107 bytes, and 70 of them are Ray's own."""
@@ -68,8 +68,7 @@ class Cluster:
         """Leave the cluster, if the run has joined it; one that it has started ends.
 
         Args:
-            is_gone: Whether the cluster is no more: then it is left whoever has joined it, since Ray would end this
-                process.
+            is_gone: Whether the cluster is down. Then it is left in any case, since Ray would end this process.
         """
         if self.is_left or is_gone:
             import ray
@@ -89,7 +88,7 @@ ONE_CORE = Cluster((1,), 0.0, 1, "", is_left=False)
 
 
 def free_cores() -> int:
-    """How many cores of the cluster that this process is in nobody has reserved."""
+    """Return the number of unreserved cores of the cluster that this process is in."""
     import ray
 
     return int(ray.available_resources().get("CPU", 0))
@@ -121,8 +120,8 @@ def join(options: RunOptions, replicas: Sequence[int | Literal["auto"]]) -> Clus
             os.environ.setdefault(_PATIENCE, _PATIENCE_S)
         place = f"the Ray cluster at {options.address}" if options.address else "a Ray cluster"
         hint = (
-            "'ray status' says whether one runs, and one that asks for a token needs RAY_AUTH_MODE=token here. Without "
-            "--address a cluster is started on this machine."
+            "Check with 'ray status' that it is running. If it requires a token, set RAY_AUTH_MODE=token here. Without "
+            "--address, Polymeter starts a cluster on this machine."
         )
         with boundary(PlanError, f"Joining {place}", hint=hint), _handlers_kept():
             ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, **where)
@@ -140,8 +139,8 @@ def join(options: RunOptions, replicas: Sequence[int | Literal["auto"]]) -> Clus
 
 
 def _where(options: RunOptions, replicas: Sequence[int | Literal["auto"]]) -> dict[str, Any]:
-    """Which cluster to join. One that is started for the run has as many cores as the user gives away, which is nobody
-    else's business. It is asked for by name: without an address Ray joins what ``ray start`` left running here.
+    """Choose the cluster to join. One that is started for the run has as many cores as the user allows. It is asked for
+    by name: without an address Ray joins a cluster that ``ray start`` left running here.
     """
     if options.address or os.environ.get("RAY_ADDRESS"):
         return {"address": options.address}
@@ -165,7 +164,7 @@ def _require_same(address: str, joined: str) -> None:
 
 
 def _is_same(address: str, joined: str) -> bool:
-    """Whether two addresses are one place: the same port of hosts that have an IP address in common."""
+    """Return whether two addresses are one place: the same port of hosts that have an IP address in common."""
     is_client = address.startswith("ray://")  # the port of a client is another one, on the same machine
     host, _, port = address.removeprefix("ray://").rpartition(":")
     own_host, _, own_port = joined.rpartition(":")
@@ -185,8 +184,8 @@ def _ips(host: str) -> set[str]:
 
 
 def _free(nodes: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
-    """What nobody has reserved. It waits a little for what is being given back: a script that evaluates one model after
-    another would find the cluster full of the one before.
+    """Return the unreserved resources. It waits a little for resources that are being returned: a script that evaluates
+    one model after another would otherwise find the cluster full of the last one.
     """
     import ray
 
@@ -210,13 +209,13 @@ def divided(
     """Divide a cluster among replicas.
 
     Args:
-        nodes: What each node of the cluster has: ``CPU``, ``GPU``.
-        options: Of which size replicas are wanted.
-        replicas: How many of each model.
-        is_growing: Whether nodes may join; a cluster that is started for the run stays as it is.
+        nodes: The resources of each node of the cluster: ``CPU``, ``GPU``.
+        options: The wanted size of replicas.
+        replicas: The number of replicas of each model.
+        is_growing: Whether nodes may join; a cluster that is started for the run does not grow.
         is_left: See ``Cluster``.
-        free: What of all nodes together nobody has reserved; ``None``: all. Only ``auto`` goes by it, and has one
-            replica at least, which may have to wait.
+        free: The unreserved resources of all nodes together; ``None``: all. Only ``auto`` uses it, and has at least one
+            replica, which may have to wait.
 
     Raises:
         PlanError: if no replica fits, or the number of GPUs of one is neither whole nor a share of one.
@@ -249,8 +248,8 @@ def divided(
     n_replicas = sum(numbers)
     note = ""
     if is_auto and free_places < places:
-        note = f"Others use the Ray cluster: of {places} replicas of {each} it has room for {free_places} now."
-        note += "" if free_places > n_told else " One is started, and waits."
+        note = f"Others use the Ray cluster: it has room for {free_places} of {places} replicas of {each} now."
+        note += "" if free_places > n_told else " One is started and waits for room."
     if n_replicas > places:
         note = f"The Ray cluster has room for {places} of {n_replicas} replicas of {each}."
         never = " The others will never start: no node can join this cluster."
@@ -259,7 +258,7 @@ def divided(
 
 
 def _places(node: Mapping[str, Any], gpus: float, cpus: int) -> int:
-    """How many replicas a node can hold."""
+    """Return the number of replicas that a node can hold."""
     by_cpus = int(node.get("CPU", 0) // cpus)
     if not gpus:
         return by_cpus

@@ -1,9 +1,10 @@
-"""Watches the head of a Ray cluster, without which nothing can be started there, and the nodes end after a minute.
+"""Watch over the head of a Ray cluster. Without the head nothing can be started there, and the nodes end after a
+minute.
 
-Ray says nothing of it to this process: after a minute without the head it ends the process, with a line of its own and
-in the middle of whatever it does. So the run has to find out sooner, and leave the cluster before it goes on to write
-down what it has. The head's port is what can be asked without Ray: its own calls wait for the head, and one that waits
-brings the end about although the process has left.
+Ray does not report this to the process: after a minute without the head it ends the process, with a message of its own
+and in the middle of any work. So the run has to find out sooner, and leave the cluster before it writes its partial
+results. The head's port can be asked without Ray. Ray's own calls wait for the head, and a waiting call ends the
+process even after it left.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 40.0
-"""How long the head may be away. A head that keeps its state elsewhere can come back, so it gets most of the minute."""
+"""The time for which the head may be away. A head that keeps its state elsewhere can come back, so it gets most of the
+minute.
+"""
 _EVERY_S = 2.0
 _CONNECT_S = 3.0
 
@@ -66,7 +69,7 @@ class HeadWatch:
         self._is_closed.set()
 
     def _watch(self, on_gone: Callable[[str], None]) -> None:
-        if not self._is_there(self._address):  # a client of Ray need not reach it, and is told by the server between
+        if not self._is_there(self._address):  # a client of Ray need not reach it, and hears from the server between
             return
         last_seen = self._clock()
         while not self._is_closed.wait(self._every_s):
@@ -76,13 +79,13 @@ class HeadWatch:
                 self.is_gone = True
                 on_gone(
                     f"The head of the Ray cluster at {self._address} has not answered for {self._patience_s:g} s. "
-                    "The run can go on, on any cluster (--address)."
+                    "Resume the run on any cluster (--address)."
                 )
                 return
 
 
 def answers(address: str) -> bool:
-    """Whether somebody takes connections at an address, which is a host and a port."""
+    """Return whether somebody takes connections at an address, which is a host and a port."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("polymeter")
 _ENDING_S = 5.0
-"""How long replicas that compute may take to end when the run is over."""
+"""The time that computing replicas may take to end when the run is over."""
 _CAREFUL_S = 600.0
 """For so long after a loss, an answer has time to leave its actor before the next work is begun. A request that kills
 at once takes the answers before it along; so it is found out when it is asked for the second time, at the latest.
@@ -92,7 +92,7 @@ def place(wanted: Mapping[str, Wanted], options: RunOptions, *, n_here: int = 0)
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """What the hosts of one run have in common.
+    """Settings that the hosts of one run share.
 
     Attributes:
         folder: The folder in which the run works.
@@ -124,7 +124,7 @@ class _Actor:
 
 @dataclass(frozen=True, slots=True)
 class _Happening:
-    """What is to be done on the host's thread about an actor."""
+    """Work of the host's thread about an actor."""
 
     number: int
     handle: Callable[[], None]
@@ -170,7 +170,7 @@ class RayHost:
 
     @property
     def n_actors(self) -> int:
-        """How many actors there are, with those that wait for a node."""
+        """The number of actors, including those that wait for a node."""
         return len(self._actors)
 
     def waiting_since(self, after: float) -> float | None:
@@ -255,7 +255,7 @@ class RayHost:
         """End all actors at once, and start none any more.
 
         Args:
-            reason: Why; what they computed is given back by who is told.
+            reason: The reason. The receiver of events returns their work.
         """
         with self._lock:
             self.closed.set()
@@ -350,7 +350,7 @@ class RayHost:
 
 
 def _reason(error: BaseException) -> str:
-    """Why an actor is gone, in the words of Ray, which writes a page."""
+    """Return the reason why an actor ended, from Ray's message of a page."""
     lines = [line.strip() for line in str(error).splitlines()]
     told = [line for line in lines if line and not line.startswith(("class_name:", "actor_id:", "pid:", "namespace:"))]
     return scrubbed(" ".join(told[:_SHOWN_LINES])) or type(error).__name__

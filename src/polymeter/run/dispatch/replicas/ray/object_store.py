@@ -32,7 +32,7 @@ class Pieces:
         self._n_bytes = 0
 
     def stand_ins(self, pieces: Sequence[memoryview]) -> list[Any]:
-        """What is passed to a call in place of some pieces: small ones as they are."""
+        """Return the arguments of a call that stand for some pieces: small ones unchanged."""
         return [bytes(piece) if len(piece) <= INLINE else self._of(piece) for piece in pieces]
 
     def _of(self, piece: memoryview) -> Any:

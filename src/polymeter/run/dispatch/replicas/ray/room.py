@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from polymeter.run.dispatch.replicas.ray.host import RayHost
 
 _PATIENCE_S = 60.0
-"""How long a replica may take to find its place: an actor that has one needs time to import what it consists of."""
+"""The time that a replica may take to find its place: an actor that has one needs time to import its code."""
 _EVERY_S = 5.0
 
 
@@ -57,8 +57,8 @@ def make_room_when_needed(
 
 
 def has_room_but_for(cluster: Cluster, n_scorers: int) -> bool:
-    """Whether a replica would find room if so many scorers ended. All nodes are taken together: if it is wrong, scoring
-    takes longer, and nothing else.
+    """Return whether a replica would find room if so many scorers ended. All nodes are taken together: if it is wrong,
+    scoring takes longer, and nothing else.
     """
     import ray
 

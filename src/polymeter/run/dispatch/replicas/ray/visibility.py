@@ -1,4 +1,4 @@
-"""Which files a replica on another machine reads itself, so that they need not be carried there.
+"""Files that a replica on another machine can read itself, so that they need not be sent there.
 
 A file is read there if it lies on a file system that machines share, and the replica was seen to find one of the same
 folder there, of the same size and time. Until that is known, its bytes are carried.
@@ -22,8 +22,8 @@ _MOUNTS = "/proc/self/ns/mnt"
 
 
 def machine_mark() -> str:
-    """What is equal for two processes that see the same files: those of one machine that are not in containers of their
-    own.
+    """Return a mark that is equal for two processes that see the same files: those of one machine outside containers of
+    their own.
     """
     boot = mounts = ""
     with suppress(OSError):
@@ -42,7 +42,7 @@ def mark_of(path: Path) -> FileMark:
 
 
 def is_seen(mark: FileMark) -> bool:
-    """Whether this process sees the file that another one has marked."""
+    """Return whether this process sees the file that another one has marked."""
     try:
         return mark_of(Path(mark[0])) == mark
     except OSError:
@@ -50,11 +50,11 @@ def is_seen(mark: FileMark) -> bool:
 
 
 class Visibility:
-    """What one replica sees.
+    """The files that one replica sees.
 
     Args:
         machine: The mark of the replica's machine.
-        ask: Asks the replica whether it sees a file; what it says is told to ``learn``, some time.
+        ask: Asks the replica whether it sees a file. Its answer is passed to ``learn`` later.
     """
 
     def __init__(self, machine: str, ask: Callable[[Path, FileMark], None]) -> None:
@@ -63,7 +63,7 @@ class Visibility:
         self._folders: dict[Path, bool] = {}
 
     def __call__(self, path: Path) -> bool:
-        """Whether the replica reads a file itself."""
+        """Return whether the replica reads a file itself."""
         if self._is_here:
             return True
         folder = path.absolute().parent
@@ -71,12 +71,12 @@ class Visibility:
         if known is None:
             known = self._folders[folder] = False
             if self._is_shared(folder):
-                with suppress(OSError):  # whoever reads it says what is wrong with it
+                with suppress(OSError):  # its reader reports the error
                     self._ask(folder, mark_of(path))
         return known
 
     def learn(self, folder: Path, is_seen: bool) -> None:
-        """What the replica has said of a file of a folder."""
+        """Record the replica's answer about a file of a folder."""
         self._folders[folder] = is_seen
 
     @staticmethod

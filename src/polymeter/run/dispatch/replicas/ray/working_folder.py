@@ -20,11 +20,11 @@ from polymeter.run.dispatch.replicas.hosts import ComputerSetup
 
 @dataclass(frozen=True, slots=True)
 class WorkingFolder:
-    """The folder in which the run works.
+    """The working folder of the run.
 
     Attributes:
-        path: The folder; empty if it is gone, and so nothing is relative to it.
-        relative: What is needed of it, as relative paths.
+        path: The folder; empty if it was deleted, so that nothing is relative to it.
+        relative: The paths below it that are needed, as relative paths.
     """
 
     path: str
@@ -32,7 +32,7 @@ class WorkingFolder:
 
     @staticmethod
     def of(setup: ComputerSetup, path: str) -> WorkingFolder:
-        """What a setup needs of the folder in which the run works.
+        """Return the paths below the run's working folder that a setup needs.
 
         Args:
             setup: What is made where the run does not work.
@@ -79,7 +79,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _is_inside(folder: str, text: str) -> bool:
-    """Whether a text is a path of something that is there, relative to a folder."""
+    """Return whether a text is an existing path relative to a folder."""
     try:
         return bool(folder and text) and not Path(text).is_absolute() and Path(folder, text).exists()
     except (OSError, ValueError):  # a text that no file can be called
