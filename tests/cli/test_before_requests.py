@@ -342,31 +342,31 @@ DATA = [
         {**lines("include: parts"), "parts/x.yaml": "test_split: test\n"},
         at="t.yaml:7",
     ),
-    Case("a task file of other columns", ("is 'captial', which is no column",), lines("doc_to_target: captial")),
+    Case("a task file of other columns", ("is 'captial', which is not a column",), lines("doc_to_target: captial")),
 ]
 MEDIA = [
     warned(
         "images that no prompt shows",
-        "Task 't': The rows have images (column 'image'), and no prompt shows any.",
+        "Task 't': The rows have images (column 'image'), but no prompt shows any.",
         "Write doc_to_visual: image.",
         files={**lines(*OF_FOLDER, *ASKED), **PHOTOS},
         sent=3,
     ),
     warned(
         "files of images that no prompt shows",
-        "The rows name files with images (column 'image_path'), and no prompt shows any.",
+        "The rows name files with images (column 'image_path'), but no prompt shows any.",
         files={**lines(*ASKED), **BY_PATH},
         sent=3,
     ),
     warned(
         "images that a chat of code leaves out",
-        "The rows have images (column 'image'), and no prompt shows any.",
+        "The rows have images (column 'image'), but no prompt shows any.",
         files={**lines(*OF_FOLDER, *ASKED, "doc_to_messages: !function code.chat"), **PHOTOS, "code.py": CHAT},
         sent=3,
     ),
     warned(
         "multiple choice about images that no prompt shows",
-        "The rows have images (column 'image'), and no prompt shows any.",
+        "The rows have images (column 'image'), but no prompt shows any.",
         files={
             **lines(*OF_FOLDER, *ASKED, "output_type: multiple_choice", "doc_to_choice: [a0, a1, a2]"),
             **PHOTOS,
@@ -375,13 +375,13 @@ MEDIA = [
     ),
     warned(
         "sounds that no prompt plays",
-        "The rows have audio (column 'audio'), and no prompt shows any.",
+        "The rows have audio (column 'audio'), but no prompt shows any.",
         files={**lines("dataset_path: audiofolder", *OF_FOLDER[1:], *ASKED), **SOUNDS},
         sent=2,
     ),
     warned(
         "images that a dataset class leaves out",
-        "Task 'own': The rows have images, and no prompt shows any.",
+        "Task 'own': The rows have images, but no prompt shows any.",
         files={
             "own.py": CLASS,
             "own.tsv": "index\timage\tquestion\tanswer\n"

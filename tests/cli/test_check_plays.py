@@ -256,7 +256,7 @@ def test_images_that_no_prompt_shows_are_told(tmp_path, capsys, lines):
     write(tmp_path, *source, "doc_to_target: word", "doc_to_text: Read the sign.", *lines)
     code, said, _ = check(tmp_path / "capitals.yaml", capsys)
     assert code == 0
-    assert ("The rows have images (column 'image'), and no prompt shows any." in said) == (not lines)
+    assert ("The rows have images (column 'image'), but no prompt shows any." in said) == (not lines)
     assert ("The prompt is the same in all 3 samples" in said) == (not lines)
 
 

@@ -336,9 +336,13 @@ def test_a_single_answer_of_a_table_that_is_no_option_is_an_error_of_its_row(pol
 @pytest.mark.parametrize(
     ("columns", "row", "says"),
     [
-        ("index|prompt", "0|A red cube", "no column says how (scene, reference, checklist), and the run has no judge"),
+        (
+            "index|prompt",
+            "0|A red cube",
+            "no column for scoring (scene, reference, checklist), and the run has no judge",
+        ),
         ("index|prompt|checklist", '0|A red cube|["It is red."]', "the checklists need a judge, and the run has none"),
-        ("index|prompt|scene", "0|A red cube|", "no column says how"),
+        ("index|prompt|scene", "0|A red cube|", "no column for scoring"),
     ],
 )
 def test_a_table_that_nothing_scores_is_refused(polymeter, columns, row, says):
@@ -392,7 +396,7 @@ def test_cells_that_are_nothing_are_told(polymeter, csv, told):
     notes = [note for note in ended.results["notes"] if "nothing in column" in note]
     assert len(notes) == bool(told)
     assert told in " ".join(notes)
-    assert not told or "their prompts have nothing there" in notes[0]
+    assert not told or "their prompts are empty there" in notes[0]
 
 
 def test_words_that_a_csv_takes_for_nothing_are_kept_when_asked(polymeter):
@@ -694,7 +698,7 @@ def test_a_task_whose_code_may_ask_a_judge_says_where(polymeter):
     ended = polymeter(*words)
     assert ended.code == 1
     (note,) = [note for note in ended.results["notes"] if "judge" in note]
-    assert note.startswith("Task 'by_judge': Its scoring may ask a judge (scoring.py:7), and the run has none: ")
+    assert note.startswith("Task 'by_judge': Its scoring may ask a judge (scoring.py:7), but the run has none: ")
     assert "--judge openai:NAME" in note
     assert "Failed: nothing is scored in by_judge." in ended.err
     judged = polymeter(*words, "--judge", "mock", "--judge-args", "answer=1", "--restart")

@@ -32,9 +32,9 @@ WORDS = {
 
 TOO_LONG: tuple[str, ...] = ()
 PAGES_TO_DO: tuple[str, ...] = ()
-MESSAGES_TO_DO: tuple[str, ...] = ("tasks",)
-DOCSTRINGS_TO_DO: tuple[str, ...] = ("tasks",)
-OPENINGS_TO_DO: tuple[str, ...] = ("tasks",)
+MESSAGES_TO_DO: tuple[str, ...] = ()
+DOCSTRINGS_TO_DO: tuple[str, ...] = ()
+OPENINGS_TO_DO: tuple[str, ...] = ()
 
 _PATTERNS = {form: re.compile(form.pattern, re.IGNORECASE) for form in FORMS if form.pattern}
 _CODE = re.compile(r"``[^`]*``|`[^`\n]*`")

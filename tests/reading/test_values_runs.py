@@ -172,7 +172,7 @@ def test_an_empty_image_in_a_table(tmp_path: Path) -> None:
 
 def test_an_empty_cell_of_a_prompt_is_nothing(tmp_path: Path) -> None:
     file = csv_task(tmp_path, text="q,a\nx,1\n,2\n")
-    assert any("their prompts have nothing there" in note for note in noted(file))
+    assert any("their prompts are empty there" in note for note in noted(file))
 
 
 @pytest.mark.parametrize("line", ['doc_to_text: "{{q}}"', "doc_to_text: q"])
@@ -180,7 +180,7 @@ def test_a_null_of_a_prompt_is_nothing(tmp_path: Path, line: str) -> None:
     rows = [{"q": "x", "a": "1"}, {"q": None, "a": "2"}, {"q": "None", "a": "3"}]
     (note,) = noted(written(tmp_path, "dataset_kwargs: {data_files: {test: rows.jsonl}}", line, rows=rows))
     assert "1 of 3 samples: nothing in column 'q' (sample 1)" in note
-    assert "their prompts have nothing there" in note
+    assert "their prompts are empty there" in note
 
 
 def test_a_null_that_code_gets_is_what_the_library_gives(tmp_path: Path) -> None:

@@ -64,12 +64,12 @@ def sample(folder: Path, name: str, data: bytes, value: str) -> Any:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("str(file)", "clip.xyz' is no image, audio or video by its name or its content."),
-        ("file.read_bytes()", "b'1 2 3' is no image, audio or video by its name or its content."),
-        ('{"path": str(file)}', "clip.xyz' is no image, audio or video"),
-        ('{"bytes": file.read_bytes(), "path": None}', "b'1 2 3' is no image, audio or video"),
+        ("str(file)", "clip.xyz' is not an image, audio or video by its name or its content."),
+        ("file.read_bytes()", "b'1 2 3' is not an image, audio or video by its name or its content."),
+        ('{"path": str(file)}', "clip.xyz' is not an image, audio or video"),
+        ('{"bytes": file.read_bytes(), "path": None}', "b'1 2 3' is not an image, audio or video"),
         ('{"type": "picture", "path": str(file)}', "must be image, audio or video, not 'picture'."),
-        ('"https://example.org/clip.xyz"', "clip.xyz' is no image, audio or video"),
+        ('"https://example.org/clip.xyz"', "clip.xyz' is not an image, audio or video"),
     ],
 )
 def test_an_unknown_kind_is_an_error(value: str, said: str, tmp_path: Path) -> None:

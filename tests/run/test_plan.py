@@ -175,7 +175,7 @@ def test_a_name_of_two_files_is_an_error_only_when_it_is_named(catalog: Catalog)
 def test_a_users_task_in_place_of_a_built_in_one_is_noted_once(catalog: Catalog) -> None:
     catalog.add(entry("docvqa", file=Path("/mine/docvqa.yaml"), is_user=True))
     selection = select(["docvqa", "outer"], catalog)
-    assert selection.notes == ("Your 'docvqa' (/mine/docvqa.yaml) is used instead of the built-in one.",)
+    assert selection.notes == ("Your 'docvqa' (/mine/docvqa.yaml) is used in place of the built-in one.",)
     assert selection.tasks[0].file == Path("/mine/docvqa.yaml")
 
 

@@ -148,7 +148,7 @@ def test_a_round_function_that_gives_no_five_values_is_told_so(tmp_path):
 
 
 def test_a_text_function_without_rounds_is_a_plan_error(tmp_path):
-    with pytest.raises(PlanError, match=r"takes no rounds.*previous_output"):
+    with pytest.raises(PlanError, match=r"accepts no rounds.*previous_output"):
         rounds(tmp_path, function="pictures")
 
 

@@ -221,7 +221,7 @@ def test_what_chat_wrappers_are_told_of_media(parity: str, expected: list[tuple[
     assert [(item["type"], item["url"]) for item in message["content"]] == expected
 
 
-@difference("chat-media", here="b'1 2 3' is no image, audio or video", there="video")
+@difference("chat-media", here="b'1 2 3' is not an image, audio or video", there="video")
 def test_a_medium_of_unknown_kind(parity: str, expected: str) -> None:
     with guest_context_with(parity=parity_with(parity)):
         try:

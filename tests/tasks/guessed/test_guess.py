@@ -238,7 +238,7 @@ Image.new("RGB", (16, 16)).save(_PICTURE, "PNG")
         ),
         ({"question": "What?"}, r"has no column for the reference answer\. It has: question\."),
         ({"answer": "x"}, r"has no column for the prompt\. It has: answer\."),
-        ({"question": [1], "answer": "x"}, r"Column 'question' of cap.jsonl must hold text, and it holds '\[1\]'"),
+        ({"question": [1], "answer": "x"}, r"Column 'question' of cap.jsonl must hold text, but it holds '\[1\]'"),
         ({"question": "?", "answer": {"a": 1}}, "Column 'answer' of cap.jsonl must hold text, a number or a list"),
         ({"question": "?", "options": "red|blue", "answer": "x"}, r"must hold a list of options, .* holds 'red\|blue'"),
         ({"question": "?", "choices": {"text": ["a"], "label": ["A"]}, "answer": "A"}, "must hold a list of options"),

@@ -131,7 +131,7 @@ def test_the_reason_why_a_table_is_no_task_stands_in_its_yaml(capsys: pytest.Cap
     ("arguments", "says"),
     [
         (["--from", "cop.csv"], "There is no file or folder 'cop.csv'"),
-        (["--from", "notes.md"], "'notes.md' is no table"),
+        (["--from", "notes.md"], "'notes.md' is not a table"),
         (["--from", "empty"], "has no metadata.csv"),
         (["--from", "table.tsv"], "table.tsv is a task by itself"),
         (["--from", "zero.csv"], "zero.csv is empty (0 bytes)"),

@@ -33,7 +33,7 @@ _MISTAKES = {
         "@polymeter.task(rows=[], reference='answer')\ndef t(row): return row['q']",
         ("Task 't' has no rows.", "rows=", "bench.py:4"),
     ),
-    "a row that is no dictionary": (
+    "a row that is not a dictionary": (
         "@polymeter.task(rows=['a', 'b'], reference='answer')\ndef t(row): return row['q']",
         ("Row 0 of task 't' is a str", "{'question': …", "bench.py:4"),
     ),
@@ -55,11 +55,11 @@ _MISTAKES = {
     ),
     "no scorer": (
         "@polymeter.task(rows=ROWS)\ndef t(row): return row['q']",
-        ("does not say how its answers are scored", "@polymeter.scorer", "bench.py:4"),
+        ("has no scorer for its answers", "@polymeter.scorer", "bench.py:4"),
     ),
     "no scorer of images": (
         "@polymeter.task(rows=ROWS, output='image', reference='answer')\ndef t(row): return row['q']",
-        ("does not say how its answers are scored", "bench.py:4"),
+        ("has no scorer for its answers", "bench.py:4"),
     ),
     "references that are all empty": (
         "@polymeter.task(rows=[{'q': 'a', 'answer': None}], reference='answer')\ndef t(row): return row['q']",
@@ -109,14 +109,14 @@ _MISTAKES = {
         "@polymeter.task(rows=ROWS, reference=lambda row: 'x y', choices='options')\ndef t(row): return row['q']",
         ("'x y', names none of the 2 choices", "the index of a choice", "bench.py:4"),
     ),
-    "choices that are no list": (
+    "choices that are not a list": (
         "@polymeter.task(rows=ROWS, reference='answer', choices='q')\ndef t(row): return row['q']",
         ("must be a list of texts, not 'a?'", "bench.py:4"),
     ),
     "choices and a function": (
         "@polymeter.scorer\ndef s(answer): return 1\n"
         "@polymeter.task(rows=ROWS, reference='answer', choices='options', scorers=s)\ndef t(row): return row['q']",
-        ("is a function, and the task has choices", "acc_norm", "bench.py:6"),
+        ("is a function, but the task has choices", "acc_norm", "bench.py:6"),
     ),
     "choices and repeats": (
         "@polymeter.task(rows=ROWS, reference='answer', choices='options', repeats=2)\ndef t(row): return row['q']",

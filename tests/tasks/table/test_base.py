@@ -150,9 +150,7 @@ def test_a_run_may_put_a_table_in_its_place(root, tmp_path):
 
 def test_evaluate_is_the_authors(root):
     write(root, index=[1], prompt=["x"])
-    with pytest.raises(
-        ScoreError, match=r"The dataset class Texts says nothing about scoring m_X.pkl.*evaluate_sample"
-    ):
+    with pytest.raises(ScoreError, match=r"The dataset class Texts has no method for scoring m_X.pkl.*evaluate_sample"):
         Texts("X").evaluate("m_X.pkl", model="judge")
 
 
@@ -183,8 +181,8 @@ def test_a_bad_row_is_an_error_of_that_row_alone(root):
     for number, message in {
         1: "row '1', column 'image' refers to row '77', which is missing or has no image",
         2: "The image in row '2', column 'image' cannot be decoded",
-        3: "no printed list. It stands in row '3', column 'image'",
-        4: "The base64 in row '4', column 'image' is no image",
+        3: "not a printed list. It stands in row '3', column 'image'",
+        4: "The base64 in row '4', column 'image' is not an image",
     }.items():
         with pytest.raises(DataError, match=message):
             dataset.build_prompt(number)
@@ -224,14 +222,14 @@ def test_images_at_urls_are_fetched_once_and_refused_offline(root):
         dataset = Images("X")
         assert [bytes_of(dataset.build_prompt(i)) for i in (0, 1)] == [[PNG], [PNG, JPG]]
         assert server.asked["/a.png"] == 1
-        with pytest.raises(DataError, match=r"The image in row '2', column 'image' cannot be had: Decoding what"):
+        with pytest.raises(DataError, match=r"The image in row '2', column 'image' is not available: Decoding what"):
             dataset.build_prompt(2)
         with guest_context_with(data={}, is_offline=True):
             assert bytes_of(dataset.build_prompt(0)) == [PNG]
-            with pytest.raises(DataError, match=r"row '2', column 'image' cannot be had: .* the run is offline"):
+            with pytest.raises(DataError, match=r"row '2', column 'image' is not available: .* the run is offline"):
                 dataset.build_prompt(2)
             later = Images("X")
-        with pytest.raises(DataError, match=r"row '2', column 'image' cannot be had: .* the run is offline"):
+        with pytest.raises(DataError, match=r"row '2', column 'image' is not available: .* the run is offline"):
             later.build_prompt(2)
 
 

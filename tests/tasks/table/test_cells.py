@@ -45,7 +45,7 @@ def test_cells_as_lists(value, expected):
     "value", ["[a, b]", "[__import__('os').getcwd()]", "[" * 300 + "]" * 300, 5, float("nan"), None]
 )
 def test_what_is_no_list_is_an_error_and_never_run(value):
-    with pytest.raises(DataError, match=r"no printed list|neither a text nor a list"):
+    with pytest.raises(DataError, match=r"not a printed list|neither a text nor a list"):
         toliststr(value)
 
 
@@ -66,7 +66,7 @@ def test_lists_may_hold_references_and_share_what_they_lead_to():
 
 
 def test_what_is_no_image_is_said_without_the_names_of_objects():
-    with pytest.raises(DataError, match=r"^The base64 in row '1', column 'image' is no image\. Encode image"):
+    with pytest.raises(DataError, match=r"^The base64 in row '1', column 'image' is not an image\. Encode image"):
         image_in(LONG, 1)
 
 
@@ -104,7 +104,7 @@ def test_an_image_keeps_its_bytes_and_gets_the_suffix_of_its_format(kind, suffix
         (text(encoded())[:-3], r"cannot be decoded: .*(padding|number of data characters)"),
         (
             text(b"no image at all, but long enough to be one " * 3),
-            r"The base64 in row 'r', column 'image' is no image",
+            r"The base64 in row 'r', column 'image' is not an image",
         ),
         ("data:text/plain,hello" + "x" * 60, r"row 'r', column 'image' cannot be decoded: The data URL"),
     ],
@@ -160,7 +160,7 @@ def test_paths_and_images_must_agree(tmp_path):
     with pytest.raises(DataError, match="There are 3 paths for 2 images in row '1', column 'image_path'"):
         write_images(1, [text(encoded())] * 2, ["a", "b", "c"], tmp_path)
     with pytest.raises(
-        DataError, match=r"is in brackets, but is no printed list. It stands in row '1', column 'image'"
+        DataError, match=r"is in brackets, but is not a printed list. It stands in row '1', column 'image'"
     ):
         write_images(1, "[x, y]", None, tmp_path)
 

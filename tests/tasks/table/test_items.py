@@ -231,7 +231,7 @@ def test_an_image_of_pixels_is_written_without_loss(tmp_path: Path) -> None:
 def test_what_is_missing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist"):
         items_of(asking(Image(tmp_path / "gone.png")), tmp_path)
-    with pytest.raises(DataError, match="is no file, and a wrapper takes files only"):
+    with pytest.raises(DataError, match="is not a file, but a wrapper accepts files only"):
         items_of(asking(Audio({"array": [0.0], "sampling_rate": 8000})), tmp_path)
 
 

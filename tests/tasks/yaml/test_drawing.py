@@ -151,7 +151,7 @@ def test_an_image_of_another_size_is_compared_and_said_so(tmp_path):
     task = task_of(tmp_path, EDIT + "doc_to_target: wanted\nmetric_list: [psnr]\n")
     score = scored(task, 0, drawn(image(100, (32, 20))))
     assert score.values[("psnr", "none")] == 100.0
-    assert score.explanation == "A picture of 32 × 20 pixels was brought to the reference's size first."
+    assert score.explanation == "An image of 32 × 20 pixels was resized to the reference's size first."
 
 
 def test_of_several_references_the_nearest_counts_and_texts_are_left_to_others(tmp_path):
@@ -227,7 +227,7 @@ def test_process_results_sees_the_row_with_media_where_it_asks_for_them(tmp_path
 
 def test_a_sample_without_an_image_is_no_zero(tmp_path):
     task = task_of(tmp_path, EDIT + "doc_to_target: wanted\nmetric_list: [psnr]\n")
-    with pytest.raises(ScoreError, match="Sample 0 of task 't' has no picture to score"):
+    with pytest.raises(ScoreError, match="Sample 0 of task 't' has no image to score"):
         scored(task, 0)
 
 
@@ -265,7 +265,7 @@ def test_the_distance_of_sets_is_of_all_images_and_has_no_value_of_a_sample(tmp_
         + f"doc_to_target: wanted\nmetric_list:\n  - metric: frechet_distance\n    extractor: {network}\n  - psnr\n"
     )
     task = task_of(tmp_path, text)
-    assert any("rests on the network" in note for note in task.notes)
+    assert any("uses the network" in note for note in task.notes)
     context = ReduceContext(output_dir=Path("."))
     rows = draw_rows(task, [image(100 + i) for i in range(6)])
     assert list(rows[0].score.values) == [("psnr", "none")]
@@ -309,7 +309,7 @@ def test_a_row_without_its_reference_has_no_score(tmp_path, network, metric):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ("doc_to_target: wanted", "asks for images and does not say how they are scored"),
+        ("doc_to_target: wanted", "asks for images, but nothing scores them"),
         ("metric_list: [psnr]", "Metric 'psnr' compares with an image, and task 't' has no doc_to_target"),
         ("doc_to_target: wanted\nmetric_list: [exact_match]", "'exact_match' cannot be computed for output type"),
         ("doc_to_target: wanted\nmetric_list: [{metric: psnr, ceilng: 3}]", "'psnr' does not accept 'ceilng'"),

@@ -1,4 +1,4 @@
-"""Targets from CSV are what is written there, and a row without a target is no wrong answer."""
+"""Targets from CSV are what is written there, and a row without a target is not a wrong answer."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _plan_judges(judges: Sequence[Model], options: RunOptions) -> None:
 
 def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
     return [
-        f"Your model {spec.backend!r} ({MODELS.find(spec.backend).place}) is used instead of the built-in one."
+        f"Your model {spec.backend!r} ({MODELS.find(spec.backend).place}) is used in place of the built-in one."
         for spec in specs
         if spec is not None and MODELS.shadowed(spec.backend)
     ]

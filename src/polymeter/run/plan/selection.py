@@ -388,7 +388,7 @@ def _lay_out(
 
 def _shadow_note(name: str, catalog: Catalog) -> str:
     hidden = catalog.shadowed.get(name)
-    return f"Your {name!r} ({catalog.entries[name].file}) is used instead of the built-in one." if hidden else ""
+    return f"Your {name!r} ({catalog.entries[name].file}) is used in place of the built-in one." if hidden else ""
 
 
 def describe_selection(selection: SelectedTasks) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from polymeter.tasks.yaml.prompts.empty_options import listed
 BUILDERS: Mapping[str, str] = MappingProxyType(
     {".csv": "csv", ".tsv": "csv", ".xlsx": "excel", ".jsonl": "json", ".json": "json", ".parquet": "parquet"}
 )
-"""What reads a table: its ending → ``dataset_path``."""
+"""The reader of a table: its ending → ``dataset_path``."""
 _SPLIT = "test"
 _SCALARS = (str, int, float, bool)
 _MOST_COLUMNS, _LONGEST_CELL = 12, 60
@@ -170,7 +170,7 @@ def _summary(place: Path, roles: ColumnRoles, medium: str, modality: Modality | 
     return f"{place.name}: {', '.join(said)}" + (f"; not used: {', '.join(unused)}" if unused else "")
 
 
-# --- tables that are no task
+# --- tables that are not tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +194,15 @@ class _Refusal:
 
     def cell(self, column: str, cell: Any, holds: str) -> NoReturn:
         """Refuse the table because of a cell."""
-        what = f"Column {column!r} of {self.table.name} must hold {holds}, and it holds {quoted(cell, _LONGEST_CELL)}."
-        self(what, "Change the column, or write a task file that says how to use it")
+        what = f"Column {column!r} of {self.table.name} must hold {holds}, but it holds {quoted(cell, _LONGEST_CELL)}."
+        self(what, "Change the column, or write a task file for it")
 
     def require_name(self, column: str) -> None:
         """Refuse the table if a template cannot name a column."""
         if not _can_be_named(column):
             self(
-                f"The column name {column!r} of {self.table.name} has other signs than letters, digits and _.",
-                "Rename the column, or write a task file that says how to use it",
+                f"The column name {column!r} of {self.table.name} has characters other than letters, digits and _.",
+                "Rename the column, or write a task file for it",
             )
 
     def shown_columns(self) -> str:
@@ -279,7 +279,7 @@ def _refuse_letters(first: FirstRows, roles: ColumnRoles, refusal: _Refusal) -> 
     letter = next(filter(letter_of, options), "")
     if letter and all(letter_of(str(cell)) for cell in first.cells(roles.target)):
         what = f"Options of {refusal.table.name} are letters, such as {letter!r}, and so are the answers."
-        refusal(what, "Write a task file whose doc_to_target says whether an answer is an option or its column")
+        refusal(what, "Write a task file whose doc_to_target makes clear whether an answer is an option or its column")
 
 
 def _are_options(value: Any) -> bool:

@@ -99,7 +99,7 @@ def _require_table(place: Path) -> None:
             what = f"The folder {place.name!r} has no metadata.csv (or .jsonl, .parquet), and no folder for each class."
             raise PlanError(what, where="--from", hint="Name a table, or a folder of images with a metadata.csv.")
     elif place.suffix.lower() not in SUFFIXES:
-        what = f"{place.name!r} is no table."
+        what = f"{place.name!r} is not a table."
         raise PlanError(what, where="--from", hint=f"Tables are files that end in {', '.join(SUFFIXES)}.")
     elif place.suffix == ".tsv" and is_meant(place):
         what = f"{place.name} is a task by itself, and has no form as YAML."
@@ -115,7 +115,7 @@ def _known_fields(place: Path) -> tuple[dict[str, Any], tuple[str, ...], tuple[s
 
     Raises:
         DataError: if it is empty or cannot be read.
-        PlanError: if a folder has no table and its folders are no classes.
+        PlanError: if a folder has no table and its folders are not classes.
     """
     table = metadata_of(place) if place.is_dir() else place
     if table is None:

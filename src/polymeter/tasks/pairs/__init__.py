@@ -46,7 +46,7 @@ def _load(entry: Entry, catalog: Catalog) -> Loaded:
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
-    """What the head of the file says: key, value, and the file."""
+    """Return the contents of the head of the file: key, value, and the file."""
     return [(key, value, entry.file) for key, value in _load(entry, catalog).tasks[0].config.items()]
 
 
@@ -60,7 +60,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
 
 
 def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """What is wrong with the file."""
+    """Return the problems of the file."""
     from polymeter.tasks.pairs.file import AnswerPairs
 
     try:

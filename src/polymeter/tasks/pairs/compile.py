@@ -67,7 +67,7 @@ class _PairSamples(SampleView):
 
 
 def pair_name(first: str, second: str) -> str:
-    """What a pair of runs is called in results."""
+    """Return the name of a pair of runs in results."""
     return f"{first} over {second}"
 
 
@@ -101,7 +101,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         kept = [*rows]
         results = reduce_rows(kept, _METRICS, reduce_context)
-        if len(runs) > 2:  # over all pairs, a win rate of whoever comes first says nothing
+        if len(runs) > 2:  # over all pairs, a win rate of the first run means nothing
             results = [result for result in results if result.metric != WIN_RATE or result.subset]
         return [*results, *_strengths(kept, pairs, runs)]
 
@@ -131,7 +131,7 @@ def _scored(pair: AnswerPair, rollout: Rollout) -> Score:
     """The score of a pair.
 
     Raises:
-        UnscoredError: if an answer of the judge is no verdict, or ended inside its reasoning.
+        UnscoredError: if an answer of the judge is not a verdict, or ended inside its reasoning.
     """
     if pair.is_same:
         values: dict[tuple[str, str], Any] = {(WIN_RATE, _NO_FILTER): 0.5}

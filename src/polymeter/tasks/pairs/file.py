@@ -1,4 +1,4 @@
-"""Files of pairs: JSON Lines, whose first line says what is compared and each other line is one pair.
+"""Files of pairs: JSON Lines. The first line describes the comparison, and each other line is one pair.
 
 A pair has ``id``, ``task``, ``sample``, ``cluster``, ``first`` and ``second`` (names of runs), ``prompt`` and
 ``answers`` (the first's and the second's). Prompt and answers are lists of parts: ``{"text": …}`` or ``{"image": …}``,
@@ -26,15 +26,15 @@ StoredParts = Sequence[Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class PairsHeader:
-    """What the first line of a file says.
+    """The first line of a file.
 
     Attributes:
         runs: The names of the runs whose answers are compared, in the order of their numbers.
         models: The names of their models.
-        rubric: What makes an answer better, as the judge is told.
+        rubric: The criteria for a better answer, as the judge reads them.
         n_pairs: The number of pairs.
-        has_images: Whether the judge is shown images.
-        notes: What the reader of the results must know.
+        has_images: Whether the judge sees images.
+        notes: Notes for the reader of the results.
     """
 
     runs: tuple[str, ...]
@@ -71,12 +71,12 @@ class AnswerPair:
 
     @property
     def is_same(self) -> bool:
-        """Whether both answers are equal, so that there is nothing to judge."""
+        """True if both answers are equal, so that there is nothing to judge."""
         return self.answers[0] == self.answers[1]
 
     @property
     def unit(self) -> str:
-        """What the comparisons of one sample, and of those that share its cluster, have in common."""
+        """The shared key of the comparisons of one sample, and of those in its cluster."""
         return f"{self.task}: {self.sample if self.cluster is None else f'cluster {self.cluster}'}"
 
 
@@ -131,7 +131,7 @@ class AnswerPairs:
             row["answers"] = tuple(row["answers"])
             return AnswerPair(**row)
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError("This line is no pair of answers.", where=f"{self.path}:{index + 2}") from error
+            raise DataError("This line is not a pair of answers.", where=f"{self.path}:{index + 2}") from error
 
     def __iter__(self) -> Iterator[AnswerPair]:
         return (self[index] for index in range(len(self)))
@@ -159,7 +159,7 @@ def _head(line: str, path: Path) -> dict[str, Any]:
         is_one = False
     if not is_one:
         raise DataError(
-            "This is no file of pairs that this version reads.",
+            "This is not a file of pairs that this version reads.",
             where=f"{path}:1",
             hint="'polymeter pairwise' writes them.",
         )

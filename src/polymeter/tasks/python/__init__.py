@@ -112,7 +112,7 @@ PAGE_KEYS = PageKeys(
     prompts=("system",),
     kinds={"text": "generate", "image": "generate_image", "choice": "loglikelihood", "letter": "generate"},
 )
-"""Where pages find the facts of tasks in Python."""
+"""The places where pages find the facts of tasks in Python."""
 FORMAT = Format(
     "python",
     _index,

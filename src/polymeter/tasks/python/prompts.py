@@ -40,7 +40,7 @@ class PromptReader:
         """Convert a prompt to the whole conversation.
 
         Raises:
-            DataError: if it is no prompt.
+            DataError: if it is not a prompt.
         """
         if is_conversation(prompt):
             return self.conversation(prompt)
@@ -50,7 +50,7 @@ class PromptReader:
         """Convert a list of messages. The task's system message comes first unless the list has one.
 
         Raises:
-            DataError: if one of them is no message.
+            DataError: if one of them is not a message.
         """
         given = [prompt] if isinstance(prompt, (Message, Mapping)) else list(prompt)
         chat = from_chat([self._placed_message(message) for message in given], None)
@@ -61,7 +61,7 @@ class PromptReader:
         """Convert a prompt to one turn of the user.
 
         Raises:
-            DataError: if it is no prompt, or shows nothing.
+            DataError: if it is not a prompt, or shows nothing.
         """
         pieces = list(prompt) if isinstance(prompt, (list, tuple)) else [prompt]
         parts = [self._part(piece, is_alone=len(pieces) == 1) for piece in pieces if piece is not None]
@@ -147,7 +147,7 @@ def check_template(task: PythonTask, columns: Sequence[str]) -> None:
         raise PlanError(
             f"The prompt of task {task.name!r} cannot be read: {error}.",
             where=task.where,
-            hint="Write a brace that is meant as such twice: {{ or }}.",
+            hint="Write a literal brace twice: {{ or }}.",
         ) from None
     for field in fields:
         name = field.partition(".")[0].partition("[")[0]

@@ -41,7 +41,7 @@ def _load(entry: Entry, catalog: Catalog) -> Loaded:
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
-    """What the header says: key, value, and the file."""
+    """Return the contents of the header: key, value, and the file."""
     from polymeter.tasks.table.index import describe
 
     return describe(entry)
@@ -61,7 +61,7 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
 
 
 def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
-    """What is wrong with the rows of a table."""
+    """Return the problems of a table's rows."""
     from polymeter.tasks.table.index import check
 
     return list(check(entry))
@@ -96,7 +96,7 @@ PAGE_KEYS = PageKeys(
         "Y/N": "generate",
     },
 )
-"""Where pages find the facts of tables, and of dataset classes that read them."""
+"""The places where pages find the facts of tables, and of dataset classes that read them."""
 FORMAT = Format(
     "table",
     _index,

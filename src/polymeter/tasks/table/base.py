@@ -142,12 +142,12 @@ class _TableDataset:
             ScoreError: if the class does not override it.
         """
         raise ScoreError(
-            f"The dataset class {type(self).__name__} says nothing about scoring {eval_file}.",
+            f"The dataset class {type(self).__name__} has no method for scoring {eval_file}.",
             hint="Override evaluate(self, eval_file, **judge_kwargs), or evaluate_sample(self, line, prediction).",
         )
 
     def _row(self, line: Any) -> Any:
-        """A row by its position; a row is returned as it is."""
+        """Return a row by its position; a row is returned unchanged."""
         return self.data.iloc[int(line)] if hasattr(line, "__index__") else line
 
     def _text_of(self, row: Any) -> str:
@@ -237,7 +237,7 @@ class ImageBaseDataset(_TableDataset):
 
     @cached_property
     def meta_only(self) -> bool:
-        """Whether the table itself holds no images, if no constructor has set it."""
+        """True if the table itself holds no images, if no constructor has set it."""
         return "image" not in self.data
 
     def dump_image(self, line: Any) -> list[str]:
@@ -290,7 +290,7 @@ class ImageBaseDataset(_TableDataset):
         return [*images, {"type": "text", "value": self._text_of(row)}]
 
     def _existing(self, path: str, row: Any) -> str:
-        """The file of a path: as it is, below ``img_root``, or beside the table."""
+        """Return the file of a path: the path itself, below ``img_root``, or beside the table."""
         if is_elsewhere(path):
             return self._fetched(path, row, "image_path")
         if path.startswith(UNREADABLE):
@@ -314,7 +314,7 @@ class ImageBaseDataset(_TableDataset):
             return str(fetched_image(url, Path(self.img_root, "fetched"), is_offline=is_offline))
         except DataError as error:
             raise DataError(
-                f"The image in {cell_name(_index_of(row), column)} cannot be had: {error.what}",
+                f"The image in {cell_name(_index_of(row), column)} is not available: {error.what}",
                 where=error.where or self.data_path,
                 hint=error.hint,
             ) from error

@@ -147,7 +147,7 @@ def task_of(
     found = [*findings]
     if parameters.kind != "generate_image":
         if not is_shown:
-            text = "The rows have images, and no prompt shows any."
+            text = "The rows have images, but no prompt shows any."
             found.append(LintFinding("no-medium-shown", text, spec.name, str(spec.file)))
         if dataset.is_own and not options.predict_only:
             targets = equal_targets(samples, lambda sample: target(sample.index))
@@ -191,7 +191,7 @@ def task_of(
 
 @contextmanager
 def _placed(spec: TaskSpec) -> Iterator[None]:
-    """Look at the rows inside this, and an error names the table: its class is none that a user has written."""
+    """Read the rows inside this, and an error names the table: no user wrote its class."""
     try:
         yield
     except DataError as error:
@@ -251,7 +251,7 @@ def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions) -> Iterator[
     if class_name is not None:
         yield (
             f"Benchmark {spec.name!r} is measured by its columns alone: its table was fetched for the dataset class "
-            f"{class_name}, which is not included (--include-path), and its numbers are not those of that class."
+            f"{class_name}, which is not included (--include-path), and its results are not those of that class."
         )
     if not options.predict_only:
         yield from scoring_notes(spec.name, instance)

@@ -1,4 +1,4 @@
-"""Which tables are benchmarks, by their headers; and describing and checking a table before it is run."""
+"""Detection of benchmarks among tables, by their headers; and descriptions and checks of a table before it is run."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def load(entry: Entry) -> Loaded:
     """The spec behind an entry.
 
     Raises:
-        PlanError: if the table has no columns that make a benchmark any more.
+        PlanError: if the table no longer has columns that make a benchmark.
     """
     values = _values(entry)
     if not values["TYPE"]:
-        raise PlanError(f"{entry.file.name} has no columns that make a benchmark any more.", where=f"{entry.file}:1")
+        raise PlanError(f"{entry.file.name} no longer has columns that make a benchmark.", where=f"{entry.file}:1")
     sources = (entry.file,)
     # The rows are not part of the hash: they are the task's data.
     spec_hash = source_hash((), [_VERSION, values])
@@ -75,7 +75,7 @@ def load(entry: Entry) -> Loaded:
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
-    """What a table's header says: key, value, and the file."""
+    """Return the contents of a table's header: key, value, and the file."""
     return [(key, value, entry.file) for key, value in _values(entry).items()]
 
 

@@ -116,7 +116,7 @@ def own_method(instance: Any, name: str) -> Callable[..., Any] | None:
 def circular_note(name: str, instance: Any, options: TableRunOptions) -> Iterator[str]:
     """A note for the user if circular evaluation is wanted but does not apply."""
     if options.circular and own_method(instance, "expand") is None:
-        yield f"Benchmark {name!r} is no multiple choice of Polymeter's own: circular changes nothing in it."
+        yield f"Benchmark {name!r} is not multiple choice of Polymeter's own: circular changes nothing in it."
 
 
 def scoring_notes(name: str, instance: Any) -> Iterator[str]:

@@ -31,7 +31,7 @@ _FORMS = "Give a text, {'type': …, 'value': …}, a list of texts, or a list o
 
 
 def as_items(message: Any, *, folder: Path | None = None) -> list[Item]:
-    """A message in any form that authors write, as new items.
+    """Convert a message in any form that authors write to new items.
 
     A text is one text. A string in a list is an image if it is an existing *file* with the suffix of an image, a
     ``data:image/`` URL, or an http(s) URL with the suffix of an image; anything else is text, also the name of a
@@ -40,7 +40,7 @@ def as_items(message: Any, *, folder: Path | None = None) -> list[Item]:
     Args:
         message: A string, an item, a list of strings, or a list of items.
         folder: Where images that are not local files (URLs, bytes, Pillow images) are written; their items then hold
-            the paths. ``None``: they stay as they are.
+            the paths. ``None``: they stay unchanged.
 
     Raises:
         DataError: if the message has another form, an item has another type or value, or an image cannot be fetched.
@@ -114,7 +114,7 @@ def _guessed(text: str) -> Item:
 
 
 def _is_image_name(text: str) -> bool:
-    """Whether a path or URL has the suffix of an image."""
+    """Return whether a path or URL has the suffix of an image."""
     path = re.split("[?#]", text, maxsplit=1)[0] if is_elsewhere(text) else text
     suffix = os.path.splitext(path)[1].lower()
     return (mime_of_suffix(suffix) or "").startswith("image/")
@@ -159,7 +159,7 @@ def _medium(kind: str, value: Any, name: str, folder: Path | None) -> Any:
 
 
 def _is_encoded(value: Any) -> bool:
-    """Whether an image's value is the image itself, not its location."""
+    """Return whether an image's value is the image itself, not its location."""
     return isinstance(value, bytes) or is_pil(value) or (isinstance(value, str) and value.startswith("data:"))
 
 
@@ -194,7 +194,7 @@ def _stored(part: Media, folder: Path) -> str:
     else:
         original = part.original_bytes()
         if original is None:
-            raise DataError(f"The {part.modality} {part.describe()} is no file, and a wrapper takes files only.")
+            raise DataError(f"The {part.modality} {part.describe()} is not a file, but a wrapper accepts files only.")
         data, suffix = original, ".mp4" if isinstance(part, Video) else ".wav"
     path = folder.absolute() / f"{digest(data)}{suffix}"
     if not path.is_file():

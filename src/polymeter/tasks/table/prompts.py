@@ -26,7 +26,7 @@ _TOKENS, _TOKENS_OF_ENDPOINTS = 512, 2048
 
 @dataclass(frozen=True, slots=True)
 class Prompting:
-    """How rows of one dataset become requests.
+    """The rules that turn rows of one dataset into requests.
 
     Attributes:
         dataset: The dataset.
@@ -46,13 +46,13 @@ class Prompting:
 def parameters_for(
     kind: RequestKind, settings: Any, *, n_images: int, n: int | None, is_endpoint: bool
 ) -> tuple[Generate | GenerateImage, int]:
-    """The parameters of a dataset's requests, without seeds, and the number of requests for each row.
+    """Return the parameters of a dataset's requests, without seeds, and the number of requests for each row.
 
     Args:
         kind: ``generate`` or ``generate_image``.
         settings: The plan's generation settings; they win.
-        n_images: The number of images that the benchmark wants for each prompt.
-        n: The number of answers of either kind that the run wants instead; ``None``: unset.
+        n_images: The number of images that the benchmark needs for each prompt.
+        n: The number of answers of either kind that the run requests instead; ``None``: unset.
         is_endpoint: Whether an endpoint answers; it may need tokens for reasoning first.
     """
     if kind == "generate_image":
@@ -126,5 +126,5 @@ def _fetched(url: str, name: str) -> Path:
     try:
         return fetched_image(url, fetched_root(name), is_offline=is_offline_here())
     except DataError as error:
-        what = f"The image {hide_secrets(url)} cannot be had: {error.what}"
+        what = f"The image {hide_secrets(url)} is not available: {error.what}"
         raise DataError(what, where=error.where, hint=error.hint) from error

@@ -83,14 +83,14 @@ class TableRows:
 
 
 def table_of(name: str, data: object, class_name: str, *, keeps_index: bool = False) -> TableRows:
-    """The rows of a dataset.
+    """Return the rows of a dataset.
 
     Args:
         name: The dataset.
         data: The attribute ``data`` of its class.
         class_name: The class, for messages.
-        keeps_index: Leave the column ``index`` as it is; else it is changed to text in place. Which of the two the
-            class's author expects depends on the system that the class was written for.
+        keeps_index: Leave the column ``index`` unchanged; else it is changed to text in place. The choice depends on
+            the system that the class was written for.
 
     Raises:
         DataError: if ``data`` is not a DataFrame, is empty, has no column ``index``, or has an index twice or none in a
@@ -201,7 +201,7 @@ def choices_of(doc: Mapping[str, Any]) -> list[str] | None:
 
 
 def holds_image(value: Any) -> bool:
-    """Whether a cell is an image as text (base64, alone or in a printed list), or pixels."""
+    """Return whether a cell is an image as text (base64, alone or in a printed list), or pixels."""
     if isinstance(value, str):
         return len(value) > _SHORTEST_IMAGE and value[:16].lstrip(_BEFORE_IMAGE).startswith(_IMAGE_STARTS)
     if isinstance(value, (list, tuple)):

@@ -108,13 +108,13 @@ def _metric_value(value: Any, name: str, author: str) -> float | int:
     if not isinstance(value, Real):
         raise ScoreError(
             f"evaluate_sample of {author} gave {str(value)[:80]!r} for the metric {name!r}.",
-            hint="Give a number, or NaN where there is none; 'explanation' and 'answer' may be texts.",
+            hint="Give a number, or NaN if there is none; 'explanation' and 'answer' may be texts.",
         )
     return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _mean_of_known(values: list[Any]) -> Any:
-    """The mean of the values that are not NaN; a single value as it is."""
+    """Return the mean of the values that are not NaN; a single value unchanged."""
     if len(values) == 1:
         return values[0]
     known = [value for value in values if value == value] or values[:1]  # noqa: PLR0124  (only NaN differs from itself)

@@ -174,8 +174,8 @@ def _prompt_place(spec: TaskSpec, parts: Parts) -> str:
 
 
 def _reading(setup: CompileSetup, *, is_lettered: bool) -> ReadingRules:
-    """How answers are read. Code that asks again with an answer, or makes requests itself, gets it whole; what of it is
-    scored by metrics that are found by name is read then.
+    """Return the rules for reading answers. Code that asks again with an answer, or makes requests itself, gets it
+    whole; the part that metrics found by name score is read then.
     """
     parts, tags = setup.parts, setup.provenance.reasoning_tags
     makes_requests = parts.compile_output is not None or parts.config.output_type in (MULTI_ROUND, AGENTIC)

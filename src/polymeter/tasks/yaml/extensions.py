@@ -39,17 +39,17 @@ class ClassTask(Protocol):
     def __call__(
         self, spec: TaskSpec, config: YamlFields, context: OpenContext, prompt_key: str, locate: Locate, /
     ) -> Parts:
-        """The parts of the task.
+        """Return the parts of the task.
 
         Args:
             spec: The task; ``spec.config["class"]`` names its code.
-            config: Its typed configuration, as this run wants it.
+            config: Its typed configuration for this run.
             context: The run's settings for opening it.
             prompt_key: The key of the model-specific blocks that apply.
             locate: Gives ``file:line`` of a field.
 
         Raises:
-            PlanError: if the class cannot be instantiated, or lacks something that its output type needs.
+            PlanError: if the class cannot be instantiated, or something that its output type needs is missing.
             DataError: if its rows are missing or empty.
         """
 
@@ -81,7 +81,7 @@ def judge_findings(spec: TaskSpec, roles: Collection[str]) -> tuple[LintFinding,
     if not where:
         return ()
     text = (
-        f"Its scoring may ask a judge ({Path(where).name}), and the run has none: samples that need a verdict will "
+        f"Its scoring may ask a judge ({Path(where).name}), but the run has none: samples that need a verdict will "
         "have no score."
     )
     hint = "Name one (--judge openai:NAME), or judge the answers later (polymeter score RUN --judge openai:NAME)."

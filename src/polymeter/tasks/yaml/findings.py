@@ -48,7 +48,7 @@ class ShownRows:
 
 
 def findings(shown: ShownRows, context: OpenContext, *, is_scored: bool, is_lettered: bool) -> tuple[LintFinding, ...]:
-    """What is remarkable about a task.
+    """Return the findings about a task.
 
     Args:
         shown: The task.

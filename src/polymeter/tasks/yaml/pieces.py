@@ -101,7 +101,7 @@ def yaml_parts(spec: TaskSpec, config: YamlFields, context: OpenContext, prompt_
 def bind_forms(
     config: YamlFields, rows: Rows, prompt_key: str, locate: Locate, *, is_written: bool = False
 ) -> forms.Binding:
-    """What the forms of a task are bound to.
+    """Return the binding of the forms of a task.
 
     Args:
         config: The task.
@@ -146,7 +146,7 @@ def check_fields(config: YamlFields, locate: Locate) -> None:
         raise PlanError(
             f"Task {config.task!r} names neither a test_split nor a validation_split.",
             where=locate("task"),
-            hint="Write test_split: test, or whatever the dataset calls the split that is measured.",
+            hint="Write test_split: test, or the name of the split that is measured.",
         )
     if config.output_type == "multiple_choice" and config.doc_to_choice is None:
         raise PlanError(

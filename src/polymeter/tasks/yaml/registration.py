@@ -1,4 +1,4 @@
-"""What task code registers: metrics, aggregations and filters, by the decorators of lmms-eval.
+"""Registrations of task code: metrics, aggregations and filters, by the decorators of lmms-eval.
 
 A definition in task code counts for the tasks whose code it belongs to, where it wins over everything else of its
 name, and for no others: two task folders may define one name each, and neither changes what a built-in name means

@@ -85,7 +85,7 @@ def keep_answers(doc: Any, results: Sequence[Any]) -> Mapping[str, Any]:
 
 
 def fewshot_count(config: YamlFields, context: OpenContext) -> int:
-    """How many examples come before a question: the plan's number wins, unless the task sets 0."""
+    """Return the number of examples before a question: the plan's number wins, unless the task sets 0."""
     if context.num_fewshot is None or config.num_fewshot == 0:
         return config.num_fewshot or 0
     return context.num_fewshot

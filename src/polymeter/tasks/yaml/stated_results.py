@@ -1,4 +1,4 @@
-"""What a file of results states of tasks written in YAML. lm-eval and lmms-eval write it in one form: a part for each
+"""Contents of a file of results for tasks written in YAML. lm-eval and lmms-eval write it in one form: a part for each
 kind of fact (``results``, ``configs``, ``versions``, ``n-shot``, …), and in it an entry for each task and group.
 """
 
@@ -51,7 +51,7 @@ class StatedResults:
 
     @property
     def seconds(self) -> float | None:
-        """How long the run took."""
+        """The duration of the run."""
         return number_of(self.document.get("total_evaluation_time_seconds"))
 
     @property
@@ -89,13 +89,13 @@ class StatedResults:
         """The tasks, in the file's order.
 
         Raises:
-            DataError: if what is stated of one is no object.
+            DataError: if what is stated of one is not an object.
         """
         for name, row in self.document["results"].items():
             if name in groups:
                 continue
             if not isinstance(row, dict):
-                raise damaged(self.file, f"the results of {name!r} are no object")
+                raise damaged(self.file, f"the results of {name!r} are not an object")
             config = self.document["configs"].get(name) or {}
             stated = self._stated(name, row, _metrics(config))
             samples = samples_of(name, config, stated)
@@ -111,7 +111,9 @@ class StatedResults:
             )
 
     def _stated(self, name: str, row: Mapping[str, Any], order: Sequence[str] = ()) -> tuple[StatedResult, ...]:
-        """What is stated of one, from ``metric,filter`` and ``metric_stderr,filter``, in the author's order."""
+        """Return the results of one entry, from ``metric,filter`` and ``metric_stderr,filter``, in the author's
+        order.
+        """
         directions = (self.document.get("higher_is_better") or {}).get(name) or {}
         n = _count(row.get("sample_len"))
         found = [

@@ -88,8 +88,8 @@ def source_files(file: Path, values: Mapping[str, Any], scanner: PackageScanner)
 
 
 def _registers(file: Path) -> bool:
-    """Whether a file exists and its text registers metrics, aggregations or filters. A file of that name which does not
-    is some other script, and running it could do anything.
+    """Return whether a file exists and its text registers metrics, aggregations or filters. A file of that name which
+    does not is some other script, and running it could do anything.
     """
     return file.is_file() and _REGISTERS.search(file.read_text(encoding="utf-8", errors="replace")) is not None
 

@@ -41,7 +41,7 @@ def picture(path: Path, size: tuple[int, int] = (120, 110)) -> str:
 
 def test_a_cell_is_never_run(tmp_path: Path) -> None:
     assert not smp.istype(DANGEROUS, int)
-    with pytest.raises(DataError, match="no printed list"):
+    with pytest.raises(DataError, match="not a printed list"):
         smp.toliststr(f"[{DANGEROUS}]")
     assert not (tmp_path / "touched").exists()
 

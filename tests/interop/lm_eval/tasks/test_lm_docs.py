@@ -156,7 +156,7 @@ def test_digits_are_the_number_of_a_choice_only_where_there_are_choices(tmp_path
     choice = "output_type: multiple_choice\ndoc_to_choice: [x, y, z]\n"
     assert len(ask(opened(tmp_path, choice, text='"{{k}}"', target="a"))) == 3
     assert context_of(opened(tmp_path, text='"{{k}}"')) == "0"
-    with pytest.raises(PlanError, match="doc_to_text of task 't' gives '007', which is no Python value"):
+    with pytest.raises(PlanError, match="doc_to_text of task 't' gives '007', which is not a Python value"):
         opened(tmp_path, choice, text='"007"', target="a")
 
 

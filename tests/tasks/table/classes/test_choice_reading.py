@@ -78,5 +78,5 @@ def test_whether_a_judge_may_be_asked() -> None:
         assert not may_ask({"model": "exact_matching"})
     with answering_through(no_role_client):
         assert not may_ask({})
-        with pytest.raises(PlanError, match="judge 'gpt' is to read answers"):
+        with pytest.raises(PlanError, match="judge 'gpt' is needed to read answers"):
             may_ask({"model": "gpt"})

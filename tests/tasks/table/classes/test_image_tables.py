@@ -48,14 +48,14 @@ def test_prompt_and_settings(root: Path) -> None:
 
 def test_a_setting_that_is_no_number_is_that_rows_error(root: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "a dog", "width": "wide"}])
-    with pytest.raises(DataError, match="'wide' is no number"):
+    with pytest.raises(DataError, match="'wide' is not a number"):
         dataset.generation_settings(dataset.data.iloc[0])
 
 
 @pytest.mark.parametrize("width", ["64.5", "0", "inf", "-8"])
 def test_a_size_that_is_no_count_of_pixels_is_that_rows_error(root: Path, width: str) -> None:
     dataset = served(root, [{"index": 0, "prompt": "a dog", "width": width}])
-    with pytest.raises(DataError, match=rf"'{width}' is no (whole )?number.*row '0', column 'width'"):
+    with pytest.raises(DataError, match=rf"'{width}' is not a (whole )?number.*row '0', column 'width'"):
         dataset.generation_settings(dataset.data.iloc[0])
 
 
@@ -144,7 +144,7 @@ def test_a_reference_may_be_a_file_beside_the_table(root: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "x", "reference": "wanted.png"}])
     found = dataset.evaluate_sample(dataset.data.iloc[0], [circles("blue", size=64)])
     assert 0.5 < found["ssim"] < 1
-    assert found["explanation"].endswith("brought to the reference's size first")
+    assert found["explanation"].endswith("resized to the reference's size first")
 
 
 @pytest.mark.parametrize("cell", ["missing.png", "aGVsbG8=", "!" * 2000])
@@ -161,11 +161,11 @@ def test_a_checklist_is_gone_through_by_the_judge(root: Path, tmp_path: Path) ->
     with answering_through(judge):
         scored = played(dataset, [[circles("red")]])
     found = results(dataset, scored, tmp_path)
-    assert dataset.notes() == ("Its checklists are gone through only where the run has a judge.",)
+    assert dataset.notes() == ("Its checklists are used only if the run has a judge.",)
     assert (found["checklist"].value, found["checklist_all"].value) == (0.5, 0)
     assert [image.open().size for image in judge.asked[0].images()] == [(128, 128)]
     scores = dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
-    assert scores == {"explanation": "The checklist of this row needs a judge, and the run has none."}
+    assert scores == {"explanation": "The checklist of this row needs a judge, but the run has none."}
 
 
 def test_without_scoring_columns_a_judge_gives_a_number(root: Path, tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_with_neither_nothing_is_scored_and_it_is_said(root: Path, tmp_path: Pat
     dataset = served(root, [{"index": 0, "prompt": "a dog"}])
     found = results(dataset, played(dataset, [[circles("red")]]), tmp_path)
     assert [(name, result.value, result.n) for name, result in found.items()] == [("judge_score", None, 0)]
-    assert "only where the run has a judge" in dataset.notes()[0]
+    assert "only if the run has a judge" in dataset.notes()[0]
     scores = dataset.evaluate_sample(dataset.data.iloc[0], [circles("red")])
-    assert scores["explanation"].startswith("Nothing scores this picture")
+    assert scores["explanation"].startswith("Nothing scores this image")
     scored = served(root, [{"index": 0, "prompt": "a dog", "scene": scene(1)}], "other")
     assert scored.notes() == ()
 

@@ -199,7 +199,7 @@ def test_evaluate_does_not_do_without_a_judge_that_is_named(root: Path, tmp_path
     write_table(root / "own_choices.tsv", animals())
     dataset = OwnChoices(dataset="own_choices")
     path = predictions(tmp_path, animals(), [_VAGUE] * 4)
-    with pytest.raises(PlanError, match="The judge 'gpt-4o' is to read answers"):
+    with pytest.raises(PlanError, match="The judge 'gpt-4o' is needed to read answers"):
         dataset.evaluate(path, model="gpt-4o")
     judge = Judge("C")
     with answering_through(judge):

@@ -26,7 +26,7 @@ from polymeter.tasks.yaml.scoring.metrics import BoundMetric, bind_metrics
 
 OF = "/"
 """Between the name of a scorer and that of one of the values that it returns."""
-RETURNS = "Return a number, True or False, a dict of numbers, or polymeter.Scored; NaN where there is no score."
+RETURNS = "Return a number, True or False, a dict of numbers, or polymeter.Scored; NaN if there is no score."
 _OF_NUMBERS = ("mean", "median", "sum", "max", "min")
 """Aggregations whose values are numbers. Those of others may be pairs of reference and answer."""
 _OF_YAML = "process_results"
@@ -125,7 +125,7 @@ def _defaults(task: PythonTask) -> tuple[str, ...]:
         return ("acc",) if task.choices_as == "letters" else default_metrics(CHOICES)
     if output_type == IMAGES or task.reference is None:
         raise PlanError(
-            f"Task {task.name!r} does not say how its answers are scored.",
+            f"Task {task.name!r} has no scorer for its answers.",
             where=task.where,
             hint="Add scorers='exact_match' with reference='COLUMN', or a function: @polymeter.scorer.",
         )
@@ -198,14 +198,14 @@ def _bind_metric(source: str | Mapping[str, Any], task: PythonTask, spec: TaskSp
 def _check(one: BoundScorer, task: PythonTask) -> None:
     if task.choices is not None and one.metric is None:
         raise PlanError(
-            f"Scorer {one.name!r} of task {task.name!r} is a function, and the task has choices.",
+            f"Scorer {one.name!r} of task {task.name!r} is a function, but the task has choices.",
             where=task.where,
             hint="Choices are scored by metrics: acc, acc_norm, acc_mutual_info, brier_score. For a function, show the "
             "choices in the prompt and leave choices= out.",
         )
     if one.needs_reference and task.reference is None:
         raise PlanError(
-            f"Scorer {one.name!r} of task {task.name!r} needs a reference, and the task has none.",
+            f"Scorer {one.name!r} of task {task.name!r} needs a reference, but the task has none.",
             where=task.where,
             hint="Add reference='COLUMN', with the column that has the answers.",
         )

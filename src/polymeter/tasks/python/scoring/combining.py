@@ -47,7 +47,7 @@ def combined_score(combine: Combine, answers: Sequence[Any], name: str, each: Se
     known = [(answer, one[name]) for answer, one in zip(answers, each, strict=True) if name in one]
     if len(known) == 1 and len(answers) == 1:
         return known[0][1]
-    numbers = [(answer, value) for answer, value in known if value == value]  # noqa: PLR0124  (NaN is no score)
+    numbers = [(answer, value) for answer, value in known if value == value]  # noqa: PLR0124  (NaN is not a score)
     if not numbers:
         return math.nan
     other = next((value for _, value in numbers if not isinstance(value, (bool, int, float))), None)

@@ -33,7 +33,7 @@ class BuiltIn:
 
     @property
     def is_thread_safe(self) -> bool:
-        """Whether rows may be scored at the same time: not if a guest's class derives from this one."""
+        """True if rows may be scored at the same time: not if a guest's class derives from this one."""
         return self._is_own
 
     def read_table(self, path: Path | str) -> pd.DataFrame:
@@ -53,7 +53,7 @@ class BuiltIn:
 
     @property
     def _is_own(self) -> bool:
-        """Whether only Polymeter's code sees the table."""
+        """True if only Polymeter's code sees the table."""
         return is_own_class(type(self))
 
     def images_of(self, row: Any) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from polymeter.tasks.table.files.cells import NOT_LITERAL, cell_name
 
 
 def is_empty(cell: Any) -> bool:
-    """Whether a cell is missing, or holds white space only."""
+    """Return whether a cell is missing, or holds white space only."""
     return is_nothing(cell) or (isinstance(cell, str) and not cell.strip())
 
 
@@ -84,7 +84,7 @@ def number_of(line: Mapping[str, Any], name: str) -> float | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(f"{text[:80]!r} is no number.", where=cell_name_of(line, name))
+        raise DataError(f"{text[:80]!r} is not a number.", where=cell_name_of(line, name))
     return number
 
 
@@ -98,7 +98,9 @@ def count_of(line: Mapping[str, Any], name: str) -> int | None:
     if number is None:
         return None
     if not (number.is_integer() and number > 0):
-        raise DataError(f"{column(line, name)[:80]!r} is no whole number above zero.", where=cell_name_of(line, name))
+        raise DataError(
+            f"{column(line, name)[:80]!r} is not a whole number above zero.", where=cell_name_of(line, name)
+        )
     return int(number)
 
 

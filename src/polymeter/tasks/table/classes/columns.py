@@ -1,4 +1,4 @@
-"""What a table measures, by its columns."""
+"""Kinds of benchmarks that a table can be, by its columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SHOWN = 12
 
 
 def type_of(columns: Collection[str]) -> str | None:
-    """What a table with these columns measures.
+    """Return the kind of benchmark of a table with these columns.
 
     Returns:
         ``MCQ``, ``VQA``, ``IT2I`` (image editing), ``T2I``, or ``None`` if no rule fits.
@@ -43,13 +43,13 @@ def type_of(columns: Collection[str]) -> str | None:
 
 
 def class_for(columns: Sequence[str]) -> type[Any]:
-    """The dataset class that serves a table.
+    """Choose the dataset class for a table.
 
     Args:
         columns: The names of its columns.
 
     Raises:
-        DataError: if no rule fits; the message says what is missing, its hint what the rules are.
+        DataError: if no rule fits; the message names the missing columns, and its hint the rules.
     """
     kind = type_of(columns)
     if kind is None:
@@ -61,11 +61,11 @@ def class_for(columns: Sequence[str]) -> type[Any]:
 
 
 def why_not(columns: Sequence[str]) -> str:
-    """Why no rule fits."""
+    """Return the reason why no rule fits."""
     misspelt = "".join(f" {sentence}" for sentence in misspelt_columns(columns))
     if "question" in columns:
         kind = "options" if {"A", "B"} & set(columns) else "a question"
-        return f"This table has {kind} and no column 'answer', so nothing says which answers are right.{misspelt}"
+        return f"This table has {kind} and no column 'answer', so the right answers are unknown.{misspelt}"
     shown = ", ".join(columns[:_SHOWN])
     return f"The columns of this table make no benchmark: {shown}{', …' if len(columns) > _SHOWN else ''}.{misspelt}"
 

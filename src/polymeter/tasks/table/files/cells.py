@@ -1,8 +1,8 @@
 """Reading the cells of the columns ``image`` and ``image_path``.
 
 A cell is base64 (bare or as a ``data:`` URL), the index of another row whose image it shares, an http(s) URL, a printed
-Python list of these, or empty. Nothing in a cell is ever run. Tables are read leniently: an invalid cell stays as it
-is, and is an error of its row once that row's image is needed.
+Python list of these, or empty. Code in a cell is never run. Tables are read leniently: an invalid cell is kept
+unchanged, and fails its row once that row's image is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def toliststr(value: Any) -> list[str]:
         try:
             items = ast.literal_eval(value)
         except NOT_LITERAL as error:
-            raise DataError(f"{_quoted(value)} is in brackets, but is no printed list.") from error
+            raise DataError(f"{_quoted(value)} is in brackets, but is not a printed list.") from error
         return [str(item) for item in items]
     if isinstance(value, (list, tuple)):
         return [str(item) for item in value]
@@ -123,7 +123,7 @@ def image_in(cell: str, index: Any, column: str = "image") -> tuple[bytes, str]:
     with boundary(DataError, f"Opening the image in {where}"):
         kind = _format_of(data)
     if kind is None:
-        raise DataError(f"The base64 in {where} is no image.", hint="Encode image files as they are.")
+        raise DataError(f"The base64 in {where} is not an image.", hint="Encode image files unchanged.")
     return data, _SUFFIX.get(kind, f".{kind.lower()}")
 
 

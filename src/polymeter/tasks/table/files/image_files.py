@@ -59,7 +59,7 @@ def listed(cell: Any, index: Any, column: str) -> list[str]:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a cell is empty: missing, an empty list, or a text that names nothing."""
+    """Return whether a cell is empty: missing, an empty list, or a text that names nothing."""
     if isinstance(value, str):
         return names_nothing(value)
     return is_nothing(value) or (isinstance(value, (list, tuple)) and not value)
@@ -107,7 +107,7 @@ def _image_names(paths: Any, count: int, index: Any) -> list[str]:
 
 
 def _is_below(root: Path, path: str) -> bool:
-    """Whether a path relative to a folder stays inside it."""
+    """Return whether a path relative to a folder stays inside it."""
     top = os.path.abspath(root)
     return "\0" not in path and os.path.abspath(os.path.join(top, path)).startswith(top + os.sep)
 

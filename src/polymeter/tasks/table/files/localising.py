@@ -34,7 +34,7 @@ UNREADABLE = "no image: "
 
 
 def is_to_be_localised(path: Path) -> bool:
-    """Whether a table is to be read without its images: it has more than 1 GiB, or the environment variable
+    """Return whether a table is to be read without its images: it has more than 1 GiB, or the environment variable
     ``FORCE_LOCAL`` is set; and it has images.
     """
     is_large = path.stat().st_size > LARGE_BYTES or bool(os.environ.get(_VARIABLE))

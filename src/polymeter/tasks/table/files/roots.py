@@ -19,7 +19,7 @@ _LONGEST_NAME = 100
 
 
 def is_offline_here() -> bool:
-    """Whether the current run forbids fetching."""
+    """Return whether the current run forbids fetching."""
     return guest_context().is_offline
 
 

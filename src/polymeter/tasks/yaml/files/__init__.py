@@ -1,1 +1,1 @@
-"""What task files say, found without running their code: names, groups, fields, and what is wrong with them."""
+"""Contents of task files, read without running their code: names, groups, fields, and problems."""

@@ -39,7 +39,7 @@ Record = dict[str, Any]
 
 
 class TaskFields(Protocol):
-    """What every dialect's configuration of a task says."""
+    """The fields that every dialect's configuration of a task has."""
 
     @property
     def task_alias(self) -> str | None:
@@ -51,7 +51,7 @@ class TaskFields(Protocol):
 
     @property
     def is_unsafe(self) -> bool:
-        """Whether scoring runs code that a model wrote."""
+        """True if scoring runs code that a model wrote."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +70,13 @@ class Dialect:
         validate: The typed fields of a task, from its values. Raises PlanError if one is not valid.
         group_keys: Keys of a group that are about the group; all others are for its tasks.
         aggregates: The entries of a group's ``aggregate_metric_list``, from its value and its ``file:line``.
-        is_member_stronger: Whether what a group's member writes beside its name wins over what the group says.
-        is_inline_prefixed: Whether what a group writes out, and the index does not know, bears the group's name
-            (``group::task``). Else it bears its own, and a list of tasks is a group whatever the index knows.
+        is_member_stronger: Whether fields that a group's member writes beside its name win over the group's.
+        is_inline_prefixed: Whether a member that a group writes out, and the index does not know, has the group's name
+            (``group::task``). Else it has its own, and a list of tasks is a group whatever the index knows.
         is_own_kind_first: Whether a group means a task of this dialect where a task of another kind hides it.
         are_tags_sorted: Whether the tasks behind a tag that a group names come in the order of their names.
-        is_class_unchecked: Whether a task that is a Python class may have any fields: its class says what they mean.
-        problems: What is wrong with the fields of a task beyond their types.
+        is_class_unchecked: Whether a task that is a Python class may have any fields: its class interprets them.
+        problems: The problems of the fields of a task beyond their types.
         templates: Fields that may hold a template.
         metrics: The names of a task's metrics; ``None`` if only its code knows them.
         outline: The size and the modalities of a task.
@@ -107,7 +107,7 @@ class Dialect:
     modules: tuple[str, ...]
 
     def holds(self, file: Path) -> bool:
-        """Whether a file lies in the task folder of a copy of the system's package."""
+        """Return whether a file lies in the task folder of a copy of the system's package."""
         parts, n = file.parts, len(self.package)
         return n > 0 and any(parts[i : i + n] == self.package for i in range(len(parts) - n))
 

@@ -167,8 +167,8 @@ def member_name(item: Any) -> str:
 
 
 def is_of_tasks(values: Mapping[str, Any]) -> bool:
-    """Whether a file's content is about a task, a group or what they have in common, judged by its keys. Settings of
-    another program may have a key ``task`` among others that mean nothing here.
+    """Return whether a file's content is about a task, a group or what they have in common, judged by its keys.
+    Settings of another program may have a key ``task`` among others that mean nothing here.
     """
     keys = {str(key) for key in values}
     if keys & _OF_TASKS or ("task" in keys and "include" in keys):
@@ -216,14 +216,14 @@ def _read(
         }
     record |= {"stamp": stamp, "shows": shows}
     others = [*resolved.files[1:], *sorted(scanner.files(code))]
-    # A file that is gone by now was there a moment ago: the record is not kept, and the next listing tells.
+    # A file that is missing now existed a moment ago: the record is not kept, and the next listing is right.
     record["others"] = {str(other): _stamp(other.stat()) for other in others if other.exists()}
     record["uncached"] = len(record["others"]) < len(set(others))
     return record
 
 
 def _names_a_task(file: Path) -> bool:
-    """Whether the text of a file that cannot be parsed has a line with a task's key."""
+    """Return whether the text of a file that cannot be parsed has a line with a task's key."""
     try:
         return _TASK_LINE.search(file.read_text(encoding="utf-8", errors="replace")) is not None
     except OSError:

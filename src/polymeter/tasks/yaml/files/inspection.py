@@ -32,7 +32,7 @@ _REGISTERED = re.compile(
     r"register_(?:metric\([^)]*?\bmetric\s*=\s*['\"]([^'\"]+)|(?:metric|aggregation|filter)\(\s*['\"]([^'\"]+))"
 )
 _DEFINES_BY_NAME = ("globals", "exec", "vars", "setattr")
-"""What a module can define names with that its text does not show."""
+"""Statements with which a module can define names that its text does not show."""
 _FLAT_HEAD = (
     "# This file is complete: functions and data files beside the original are named by their absolute paths.\n"
 )
@@ -92,7 +92,7 @@ def check(entry: Entry, catalog: Catalog, dialect: Dialect) -> list[Problem]:
 
 
 def field_problems(config: YamlFields, resolved: Resolved) -> Iterator[Problem]:
-    """What is wrong with the fields of one of our own tasks beyond their types."""
+    """Return the problems of the fields of one of our own tasks beyond their types."""
     if config.output_type == image_targets.IMAGES:
         yield from caught(lambda: image_targets.check_config(config, resolved.where), str(resolved.file))
     yield from caught(lambda: refuse_unmarked_functions(config, resolved.file.parent, resolved.where), "")
@@ -100,7 +100,7 @@ def field_problems(config: YamlFields, resolved: Resolved) -> Iterator[Problem]:
 
 
 def _file_problems(resolved: Resolved) -> list[Problem]:
-    """What is wrong with a file whatever its keys mean: keys that are written twice, functions that are not there."""
+    """Return the problems of a file with any keys: keys that are written twice, and missing functions."""
     twice = [
         Problem(f"{file}:{line}", f"The key {key!r} is written twice.") for key, (file, line) in resolved.duplicates
     ]

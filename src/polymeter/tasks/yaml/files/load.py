@@ -1,7 +1,7 @@
-"""From an entry of the index to specs, without running task code: groups, subgroups, tags and overrides.
+"""Specs from an entry of the index, without running task code: groups, subgroups, tags and overrides.
 
-A group hands every key of its own that is not about the group to all tasks below it; what whoever names the group
-writes wins over those. Where dialects differ, the ``Dialect`` says how.
+A group hands every key of its own that is not about the group to all tasks below it. Fields that are written beside the
+group's name win over those. A ``Dialect`` describes the differences between dialects.
 """
 
 from __future__ import annotations
@@ -281,7 +281,7 @@ def aggregates(listed: Any, where: str) -> tuple[Mapping[str, Any], ...]:
 
 
 def _is_same_task(one: TaskSpec, other: TaskSpec) -> bool:
-    """Whether two specs differ in nothing but their names."""
+    """Return whether two specs differ in nothing but their names."""
     return one.file == other.file and {**one.config, "task": ""} == {**other.config, "task": ""}
 
 

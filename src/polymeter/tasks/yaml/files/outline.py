@@ -1,4 +1,4 @@
-"""What a task YAML says of its size and its prompts without any of its code, and without the network."""
+"""Size and prompts of a task YAML, read without its code and without the network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from polymeter.data.source import BUILDERS
 from polymeter.tasks.yaml.config import YamlFields, config_of
 
 _ONLY_SPLIT = "train"
-"""What ``datasets`` calls the split of data files that are not assigned to any."""
+"""The split that ``datasets`` gives to data files that are not assigned to any."""
 
 
 def outline(spec: TaskSpec) -> Outline:
@@ -48,7 +48,9 @@ def _data_files(config: YamlFields, folder: Path) -> list[Path]:
 
 
 def _modalities(config: YamlFields, files: list[Path]) -> tuple[str, ...]:
-    """``media`` stands for what only the task's code tells: an image, a video or a sound."""
+    """Return the modalities of a task. ``media`` stands for media that only the task's code knows: an image, a video or
+    audio.
+    """
     if config.doc_to_messages is not None:
         return ()
     if config.doc_to_visual is None:

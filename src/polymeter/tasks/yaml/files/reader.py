@@ -164,7 +164,7 @@ def _named(value: object) -> str:
 
 
 def _is_flat(text: str) -> bool:
-    """Whether no line is indented although some key has its value on the lines below."""
+    """Return whether no line is indented although some key has its value on the lines below."""
     lines = [line.partition(" #")[0].rstrip() for line in text.splitlines() if line.strip()]
     return not any(line.startswith((" ", "\t")) for line in lines) and any(line.endswith(":") for line in lines)
 

@@ -20,7 +20,7 @@ from polymeter.tasks.yaml.settings import generation_kwargs
 
 @dataclass(frozen=True, slots=True)
 class TextQuestions:
-    """How a task asks for text.
+    """The fields of a task that asks for text.
 
     Attributes:
         task: Its name, for messages.
@@ -49,7 +49,7 @@ def compile_generation(setup: CompileSetup) -> TaskFunctions:
 
 
 def text_questions(setup: CompileSetup) -> TextQuestions:
-    """How a task asks for text.
+    """Return the questions of a task that asks for text.
 
     Raises:
         PlanError: if its generation settings make no sense.

@@ -28,7 +28,7 @@ def check_config(config: YamlFields, where: Callable[[str], str]) -> None:
     """Refuse fields that make no sense for a task that asks for images, as far as its configuration shows them.
 
     Raises:
-        PlanError: if there is such a field; the message names it and says what to do.
+        PlanError: if there is such a field; the message names it and the fix.
     """
     values = {
         "filter_list": config.filter_list,
@@ -43,7 +43,7 @@ def check_config(config: YamlFields, where: Callable[[str], str]) -> None:
             )
     if config.metric_list is None and config.process_results is None:
         raise PlanError(
-            f"Task {config.task!r} asks for images and does not say how they are scored.",
+            f"Task {config.task!r} asks for images, but nothing scores them.",
             where=where("output_type"),
             hint="Name metrics in metric_list, or score them in process_results.",
         )
@@ -97,8 +97,8 @@ def check_targets(
 def notes(task: str, metrics: Iterable[BoundMetric]) -> tuple[str, ...]:
     """Notes for the user about metrics that compare sets."""
     return tuple(
-        f"Task {task!r}: {metric.name} rests on the network {metric.kwargs.get('extractor')!r}. It falls as n grows: "
-        "only runs of equal n compare, and it has no interval."
+        f"Task {task!r}: {metric.name} uses the network {metric.kwargs.get('extractor')!r}. It falls as n grows: "
+        "compare only runs of equal n. It has no interval."
         for metric in metrics
         if metric.of_sets is not None
     )
@@ -115,7 +115,7 @@ def _refuse_without(
     raise PlanError(
         f"Metric {metric!r} compares with {what}, and {subject} {task!r} {instead}.",
         where=where("doc_to_target" if instead.startswith("gives") else "metric_list"),
-        hint=f"Let doc_to_target name {column}; a list of both gives every metric what it takes.",
+        hint=f"Let doc_to_target name {column}; a list of both serves every metric.",
     )
 
 
@@ -131,6 +131,6 @@ def _items(values: Any, binding: forms.Binding) -> Iterator[Any]:
                 raise DataError(
                     f"doc_to_target of task {binding.task!r} gives a {type(item).__name__}.",
                     where=binding.where("doc_to_target"),
-                    hint="Give pictures, paths of pictures (pathlib.Path), or texts.",
+                    hint="Give images, paths of images (pathlib.Path), or texts.",
                 )
             yield part.open()

@@ -31,7 +31,7 @@ _BYPASS = frozenset({"bypass", "by_pass"})
 
 @dataclass(frozen=True, slots=True)
 class _ImageQuestions:
-    """How a task asks for images.
+    """The questions of a task that asks for images.
 
     Attributes:
         prompt: Builds its messages.
@@ -48,7 +48,7 @@ class _ImageQuestions:
 
 @dataclass(frozen=True, slots=True)
 class _ImageScoring:
-    """How a task scores images.
+    """The scoring of a task that asks for images.
 
     Attributes:
         task: Its name, for messages.
@@ -113,7 +113,7 @@ def _ask(questions: _ImageQuestions, sample: Sample) -> RolloutSteps:
 def _score(scoring: _ImageScoring, sample: Sample, rollout: Rollout) -> Score:
     images = list(_images(rollout.responses))
     if not images:
-        raise ScoreError(f"Sample {sample.id} of task {scoring.task!r} has no picture to score.")
+        raise ScoreError(f"Sample {sample.id} of task {scoring.task!r} has no image to score.")
     targets, problem = _targets(scoring, sample)
     references = _references(targets)
     target = problem or _shown(targets)
@@ -149,7 +149,7 @@ def _reduce(scoring: _ImageScoring, rows: Iterable[ScoredRow], context: ReduceCo
 
 
 def _compares(scoring: _ImageScoring) -> bool:
-    """Whether a metric of samples looks at the images at all."""
+    """Return whether a metric of samples looks at the images at all."""
     return not {metric.name for metric in scoring.of_samples} <= _BYPASS
 
 
@@ -177,7 +177,7 @@ def _resized(scoring: _ImageScoring, targets: Sequence[Any], images: Sequence[An
     if not other:
         return None
     width, height = other[0]
-    return f"A picture of {width} × {height} pixels was brought to the reference's size first."
+    return f"An image of {width} × {height} pixels was resized to the reference's size first."
 
 
 def set_result(
@@ -248,7 +248,7 @@ def _mean(values: Sequence[Any], name: str) -> Any:
     if len(values) == 1:
         return values[0]
     if not all(isinstance(value, (int, float)) for value in values):
-        raise ScoreError(f"Metric {name!r} gave something other than numbers for several pictures, which have no mean.")
+        raise ScoreError(f"Metric {name!r} gave values other than numbers for several images, so they have no mean.")
     return math.fsum(values) / len(values)
 
 

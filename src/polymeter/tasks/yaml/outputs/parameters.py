@@ -39,7 +39,7 @@ class TextSettings:
 
 @dataclass(frozen=True, slots=True)
 class StopRules:
-    """How a run reads generation settings that it takes as another system does.
+    """The reading of generation settings that a run treats like another system.
 
     Attributes:
         default: The stop strings of a task that writes no ``until``, whatever else it writes; ``None``: an empty line,

@@ -24,12 +24,12 @@ from polymeter.tasks.yaml.prompts.target_cells import TargetCells
 _LOOKED_AT = 200
 _FEWEST_ROWS = 20
 _MOST_ROWS = 2000
-"""How many rows are checked before a run at most: rendering their templates takes a fraction of a second."""
+"""The most rows that are checked before a run: rendering their templates takes a fraction of a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class RightChoices:
-    """How a task says which of its choices are right.
+    """The fields that name the right choices of a task.
 
     Attributes:
         task: Its name, for messages.
@@ -67,7 +67,9 @@ class RightChoices:
 
 
 def right_choices(parts: Parts) -> RightChoices | None:
-    """How a task says which choices are right; ``None`` if it compares no choices, or scores them by its own code."""
+    """Return the fields that name the right choices of a task; ``None`` if it compares no choices, or scores them by
+    its own code.
+    """
     config = parts.config
     if config.output_type != "multiple_choice" or parts.choices is None or parts.scorer is not None:
         return None
@@ -143,7 +145,7 @@ def equal_choice_findings(
 
 
 def equal_choices(rows: Iterable[tuple[str, Callable[[], Sequence[str]]]], *, is_lettered: bool) -> str:
-    """What to say if rows have choices that are the same text; empty if none has.
+    """Return the finding about rows with choices of the same text; empty if there are none.
 
     Args:
         rows: The id of each, and what gives its choices.

@@ -1,8 +1,8 @@
-"""``generate_until_multi_round`` and ``generate_until_agentic``: the task's own function says what comes next.
+"""``generate_until_multi_round`` and ``generate_until_agentic``: the task's own function makes the next request.
 
 After a round the function gets the row, all answers so far, the number of the next round and the ``info`` that it
-returned last time. When it says that it is done, no further request is made, and the answers that *it* returns are the
-sample's.
+returned last time. When it reports that it is done, no further request is made, and the answers that *it* returns are
+the sample's.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OneAnswer = Generator[Request | OwnPrompt, Response, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What a task's function returned after a round.
+    """The return value of a task's function after a round.
 
     Attributes:
         messages: The next messages; ignored if ``is_last``.
@@ -72,7 +72,7 @@ def check_rounds(parts: Parts) -> None:
     has_rounds = rounds.text is not None or (output_type == MULTI_ROUND and rounds.messages is not None)
     if output_type in (MULTI_ROUND, AGENTIC) and parts.compile_output is None and not has_rounds:
         raise PlanError(
-            f"Task {parts.config.task!r} is {output_type}, but its doc_to_text takes no rounds.",
+            f"Task {parts.config.task!r} is {output_type}, but its doc_to_text accepts no rounds.",
             where=parts.binding.where("doc_to_text"),
             hint="Give it the parameters previous_output, round_idx and previous_round_info.",
         )
@@ -159,7 +159,7 @@ def _rounds(questions: TextQuestions, hooks: RoundHooks, most: int, sample: Samp
         messages, outputs, info = turn.messages, turn.outputs, turn.info
     raise ScoreError(
         f"Sample {sample.id} of task {questions.task!r} was not done after {most} rounds.",
-        hint="Let doc_to_text say that it is done, or allow more rounds with metadata: {max_rounds: N}.",
+        hint="Let doc_to_text return that it is done, or allow more rounds with metadata: {max_rounds: N}.",
     )
 
 

@@ -1,7 +1,7 @@
 """``generate_visual_cot``: a drawing first, then an answer that looks at it.
 
-The prompt holds both: ``[GEN_PROMPT]…[/GEN_PROMPT]`` says what to draw, ``[QUESTION]…[/QUESTION]`` what to answer. A
-model that can draw and write gets two requests. A wrapper that runs both stages itself gets the prompt as it is. Any
+The prompt holds both: ``[GEN_PROMPT]…[/GEN_PROMPT]`` describes the drawing, ``[QUESTION]…[/QUESTION]`` is the question.
+A model that can draw and write gets two requests. A wrapper that runs both stages itself gets the prompt unchanged. Any
 other model gets the question alone, with the sample's own media, because it could not follow the first part.
 """
 
@@ -32,7 +32,7 @@ def split_stages(text: str) -> tuple[str, str] | None:
 
 
 def can_draw(traits: ModelTraits) -> bool:
-    """Whether a model gets a request for the drawing: it is known to draw, and does not run the stages itself."""
+    """Return whether a model gets a request for the drawing: it can draw, and does not run the stages itself."""
     return traits.requests.get("generate_image") is True and not traits.drives_stages
 
 
@@ -91,6 +91,6 @@ def _one_question(questions: TextQuestions, sample: Sample, text: str, repeat: i
 def _score(scoring: TextScoring, draws: bool, sample: Sample, rollout: Rollout) -> Score:
     if isinstance(rollout.returned, list):
         return score_answers(scoring, sample, rollout.returned)
-    # Stored responses alone: a drawing among them is no answer.
+    # Stored responses alone: a drawing among them is not an answer.
     outputs = [output for response in rollout.responses for output in response.outputs]
     return score_answers(scoring, sample, [output.text or "" for output in outputs if not (draws and output.images)])

@@ -24,7 +24,7 @@ _FIELD = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)\s*-?\}\}")
 _MOST_ROWS = 2000
 _CSV = "csv"
 _WORDS = (
-    "A CSV makes nothing of an empty cell, and of words such as NA, None and null: keep_default_na: false in "
+    "In a CSV, an empty cell and words such as NA, None and null are missing values: keep_default_na: false in "
     "dataset_kwargs keeps the words."
 )
 
@@ -60,13 +60,15 @@ def _finding(parts: Parts, docs: Mapping[int, dict[str, Any]], column: str) -> L
     empty = [number for number, doc in docs.items() if _is_nothing(doc.get(column), has_nan=not has_blanks)]
     if not empty:
         return None
-    said = "their prompts have nothing there." if has_blanks else f"their prompts say None. {_WORDS}"
+    said = "their prompts are empty there." if has_blanks else f"their prompts contain None. {_WORDS}"
     text = f"{len(empty)} of {len(docs)} samples: nothing in column {column!r} ({enumerated('sample', empty)}): {said}"
     return LintFinding("empty-cell", text, parts.config.task, parts.binding.where("doc_to_text"))
 
 
 def _columns(form: Any, parts: Parts) -> tuple[str, ...]:
-    """The columns that a form writes as they are: the one that it names, or those alone inside of double braces."""
+    """Return the columns that a form writes unchanged: the one that it names, or those alone inside of double
+    braces.
+    """
     if not isinstance(form, str):
         return ()
     plain = parts.binding.plain_columns
@@ -78,5 +80,5 @@ def _columns(form: Any, parts: Parts) -> tuple[str, ...]:
 
 
 def _is_nothing(value: Any, *, has_nan: bool) -> bool:
-    """Whether a cell is empty. pandas writes NaN for one; where cells are as written, NaN is what is written."""
+    """Return whether a cell is empty. pandas writes NaN for one; where cells are as written, NaN is what is written."""
     return value is None or (has_nan and isinstance(value, float) and math.isnan(value))

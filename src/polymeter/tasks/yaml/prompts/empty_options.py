@@ -16,7 +16,7 @@ from polymeter.core.request import ChoiceLogprob
 
 T = TypeVar("T")
 IMPOSSIBLE = ChoiceLogprob(-math.inf, False, 0)
-"""What the likelihood of an empty option is."""
+"""The likelihood of an empty option."""
 
 
 class FilledChoices(list[str]):

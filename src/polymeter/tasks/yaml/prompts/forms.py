@@ -24,7 +24,7 @@ from polymeter.tasks.yaml.prompts.templates import compile_template, one_column_
 Doc = Mapping[str, Any]
 Form = Callable[[Any], Any]
 _NO_LITERAL = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
-"""What ``ast.literal_eval`` raises."""
+"""The errors that ``ast.literal_eval`` raises."""
 ROUND_ARGUMENTS = ("previous_output", "round_idx", "previous_round_info")
 
 
@@ -163,7 +163,7 @@ def visual_form(value: Any, binding: Binding) -> Form | None:
 
 
 def is_template(value: Any) -> bool:
-    """Whether a value is written as a template."""
+    """Return whether a value is written as a template."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
@@ -298,13 +298,13 @@ def literal(text: str, field: str, binding: Binding) -> Any:
         return ast.literal_eval(text)
     except _NO_LITERAL as error:
         raise DataError(
-            f"{field} of task {binding.task!r} gives {text!r:.80}, which is no Python value.",
+            f"{field} of task {binding.task!r} gives {text!r:.80}, which is not a Python value.",
             where=binding.where(field),
         ) from error
 
 
 def items_of(text: str) -> Any:
-    """What a text in brackets lists; the text itself if it is no list."""
+    """Return the list that a text in brackets holds; the text itself if it is not a list."""
     if not (text.startswith("[") and text.endswith("]")):
         return text
     try:

@@ -19,7 +19,7 @@ from polymeter.tasks.yaml.prompts.forms import is_template
 from polymeter.tasks.yaml.prompts.visuals import flat, is_found, is_no_medium, not_found
 
 _MOST_ROWS = 20_000
-"""How many rows are looked at: one costs as much as asking the disk for a file."""
+"""The number of rows that are checked: each needs one request to the disk for a file."""
 NO_MEDIUM_SHOWN = "no-medium-shown"
 _FIRST_ROWS = 3
 _PLURALS: Mapping[str, str] = {"image": "images", "audio": "audio", "video": "videos"}
@@ -28,15 +28,15 @@ _ADVICE = 'Write paths relative to one of these folders; doc_to_visual: "photos/
 
 
 def missing_file_findings(parts: Parts, folders: Sequence[Path], context: OpenContext) -> Iterator[LintFinding]:
-    """A finding if rows name media files that do not exist.
+    """Return a finding if rows name media files that do not exist.
 
     Args:
         parts: The task.
-        folders: Where relative paths are looked for beside the working directory.
-        context: Says which rows are measured.
+        folders: Folders of relative paths, besides the working directory.
+        context: Knows which rows are measured.
 
     Raises:
-        PlanError: if no file of any row is there.
+        PlanError: if no file of any row exists.
     """
     cells = _cells(parts)
     if cells is None:
@@ -72,11 +72,11 @@ def missing_file_findings(parts: Parts, folders: Sequence[Path], context: OpenCo
 
 
 def empty_media_findings(parts: Parts, context: OpenContext) -> Iterator[LintFinding]:
-    """Findings if nothing names a medium in some rows that are measured, or in some places of their lists.
+    """Return findings if nothing names a medium in some rows that are measured, or in some places of their lists.
 
     Args:
         parts: The task.
-        context: Says which rows are measured.
+        context: Knows which rows are measured.
     """
     rows, column = parts.rows.measured, parts.visual_column
     measured, cells = context.measured(len(rows)), _cells(parts)
@@ -132,7 +132,7 @@ def unshown_media_findings(
         hint = f"Call the column image_path, or write a task file: polymeter init --from {home.name}."
     yield LintFinding(
         NO_MEDIUM_SHOWN,
-        f"The rows {verb} {media} (column {columns}), and no prompt shows any.",
+        f"The rows {verb} {media} (column {columns}), but no prompt shows any.",
         config.task,
         parts.binding.where(field),
         hint,
@@ -154,7 +154,9 @@ def _named_kinds(samples: Samples, folders: Sequence[Path]) -> dict[str, str]:
 
 
 def _counted(cells: Callable[[int], Any], number: int) -> tuple[int, int]:
-    """How many media of a row are none, and how many places it has for them; an empty cell is one."""
+    """Return the number of missing media of a row, and the number of its places for media; an empty cell is a missing
+    medium.
+    """
     try:
         cell = cells(number)
     except PolymeterError:  # the row fails by itself, with its reason

@@ -1,8 +1,8 @@
 """Words of a task that are nearly columns, and targets that are the same for every row.
 
 A plain word in ``doc_to_text`` or ``doc_to_target`` that names no column is a constant. So a misspelt column gives
-every row the same prompt, or the same target, and a number that means nothing. Where the word is used, it is an error
-if a column has nearly its name; whoever means the constant writes it as an expression.
+every row the same prompt, or the same target, and a meaningless score. If the word is nearly the name of a column, it
+is an error. To mean the constant, write it as an expression.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _IN_BRACES = re.compile(r"\{(\w+)\}")
 _LONGEST_WORD = 60
 _SHORTEST_NEAR = 4
 _NEAR, _NEAR_PROMPT = 0.8, 0.85
-"""How alike a word and a column are; a whole prompt may well be one word that is like a column (Transcribe)."""
+"""The similarity of a word and a column. A whole prompt may be one word that is like a column (Transcribe)."""
 _BYPASS = frozenset({"bypass", "by_pass"})
 
 
@@ -123,7 +123,7 @@ def refuse_unmarked_functions(config: YamlFields, folder: Path, where: Callable[
 
 
 def reads_target(parts: Parts) -> bool:
-    """Whether a score of the task, or what it measures, rests on ``doc_to_target``."""
+    """Return whether a score of the task, or what it measures, rests on ``doc_to_target``."""
     if parts.config.output_type == "loglikelihood":
         return True  # the target is the text that is measured
     return any(_compares(metric, parts) for metric in parts.metrics)
@@ -172,7 +172,7 @@ def nearest_column(word: str, columns: Sequence[str], cutoff: float = _NEAR) -> 
 
 
 def _compares(metric: BoundMetric, parts: Parts) -> bool:
-    """Whether a metric compares with the target: it does not if the task scores samples by itself."""
+    """Return whether a metric compares with the target: it does not if the task scores samples by itself."""
     if metric.name in _BYPASS:
         return False
     return parts.scorer is None or metric.of_sets is not None
@@ -198,7 +198,7 @@ def _refuse(
         return
     meant = f" To mean the text itself, write \"{{{{ '{value}' }}}}\"." if is_constant else ""
     raise PlanError(
-        f"{field} of task {binding.task!r} is {value!r}, which is no column of the dataset, but nearly one.",
+        f"{field} of task {binding.task!r} is {value!r}, which is not a column of the dataset, but nearly one.",
         where=binding.where(field.partition(" ")[0]),
         hint=f"Did you mean {column!r}?{meant}",
     )
@@ -260,7 +260,7 @@ def _refuse_choices_for_rows(choices: Any, binding: Binding) -> None:
 
 
 def _is_constant(value: Any, binding: Binding) -> bool:
-    """Whether a form is written as a constant."""
+    """Return whether a form is written as a constant."""
     if isinstance(value, str):
         return value not in binding.columns and "{{" not in value and "{%" not in value
     return value is not None

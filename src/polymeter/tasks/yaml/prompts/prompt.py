@@ -201,7 +201,7 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
 
 
 def media_folders(config: YamlFields, spec: TaskSpec, data: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where the files may lie that a column names by relative paths: beside the YAML, or with its data.
+    """Return the folders of files that a column names by relative paths: beside the YAML, or with its data.
 
     Args:
         config: The task.
@@ -243,7 +243,7 @@ def _examples(parts: Parts, context: OpenContext) -> Callable[[Sample], str]:
     is_same_split = parts.rows.has_own_examples
     total = len(rows)
     if n + is_same_split > total:
-        raise PlanError(f"Task {config.task!r} wants {n} examples, but there are only {total} rows to draw from.")
+        raise PlanError(f"Task {config.task!r} needs {n} examples, but has only {total} rows to draw from.")
     delimiter = str(options.get("fewshot_delimiter", config.fewshot_delimiter))
     example = _example(parts, options, rows)
     if context.parity.on("fewshot-draw"):

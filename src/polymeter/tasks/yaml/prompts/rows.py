@@ -68,8 +68,8 @@ class TaskRows:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Use the columns inside this, and an error says what is odd about rows that have media alone: a table that is
-        not read may be its reason.
+        """Use the columns inside this, and an error reports rows that have media alone: an unread table may be its
+        reason.
 
         Raises:
             DataError: if a column is missing.
@@ -83,10 +83,10 @@ class TaskRows:
 
 
 def open_rows(spec: TaskSpec, config: YamlFields, context: OpenContext, n_fewshot: int, locate: Locate) -> TaskRows:
-    """The rows of a task that names a dataset. An error says which line of the YAML it is about.
+    """Return the rows of a task that names a dataset. An error names the line of the YAML.
 
     Raises:
-        PlanError: if ``process_docs`` fails, or examples are wanted and there is no split for them.
+        PlanError: if ``process_docs`` fails, or no split exists for the examples.
         DataError: if the dataset is missing or empty.
     """
     split = config.eval_split or ""
@@ -137,7 +137,7 @@ class SplitReader:
         self._source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
         self.is_written = is_written(spec, as_read=as_read)
         self.notes: tuple[str, ...] = ()
-        """What a folder of media leaves out."""
+        """The parts that a folder of media leaves out."""
 
     def plain(self, names: Sequence[str]) -> Mapping[str, Rows] | None:
         """The splits as files that are read without the library for datasets, where they are such files."""
@@ -228,7 +228,8 @@ class _OwnSplits(SplitReader):
 
 
 def is_written(spec: TaskSpec, *, as_read: bool) -> bool:
-    """Whether the rows of a task hold what is written in their files. Code gets what the loader of its system gives.
+    """Return whether the rows of a task hold what is written in their files. Code gets what the loader of its system
+    gives.
 
     Args:
         spec: The task.
@@ -357,8 +358,8 @@ def full_row(sample: Sample) -> dict[str, Any]:
 
 
 def tried(samples: Samples, make: Callable[[Sample], K]) -> K:
-    """What can be made of a row, to see before anything is spent that it can. One broken row is no problem: a few are
-    tried.
+    """Build what a row is needed for, to check before anything is spent that it can be built. One broken row is not a
+    problem: a few are tried.
 
     Raises:
         PlanError: if all that are tried fail.

@@ -33,7 +33,7 @@ IsSame = Callable[[Sample, int], bool]
 
 
 def same_question(parts: Parts) -> IsSame:
-    """A function that says whether an example asks what a sample asks, and so is left out."""
+    """Return a function that returns whether an example asks the same as a sample, and so is left out."""
     if not _has_code(parts):
         return same_prompt(parts)
     examples, measured = parts.rows.examples, parts.rows.measured
@@ -46,7 +46,9 @@ def same_question(parts: Parts) -> IsSame:
 
 
 def same_prompt(parts: Parts) -> IsSame:
-    """A function that says whether an example shows what a sample shows. Where code makes the prompt, it is called."""
+    """Return a function that returns whether an example shows the same as a sample. If code makes the prompt, it is
+    called.
+    """
     examples, measured = parts.rows.examples, parts.rows.measured
     assert examples is not None
     column = parts.visual_column
@@ -54,7 +56,7 @@ def same_prompt(parts: Parts) -> IsSame:
     visual = parts.visual if column is None else None
 
     def asked(row: Any) -> Any:
-        """What a row asks; ``None`` if its prompt is empty."""
+        """Return the question of a row; ``None`` if its prompt is empty."""
         question = parts.text(row)
         if question is None or not as_shown(question):
             return None
@@ -103,13 +105,13 @@ def _careful(is_same: IsSame) -> IsSame:
 def repeated_example_findings(
     parts: Parts, drawn: Callable[[Sample], Sequence[int]], samples: Samples, context: OpenContext
 ) -> Iterator[LintFinding]:
-    """Findings if examples are the question itself: those that are left out, and those that stay.
+    """Return findings if examples are the question itself: those that are left out, and those that stay.
 
     Args:
         parts: The task.
         drawn: From a sample to the rows that are drawn as its examples.
         samples: Its samples.
-        context: Says which rows are measured.
+        context: Knows which rows are measured.
     """
     measured = context.measured(len(samples))[:_MOST_ROWS]
     is_same, is_same_prompt = same_question(parts), same_prompt(parts)
@@ -144,5 +146,5 @@ def _has_same_media(measured: Rows, index: int, examples: Rows, number: int) -> 
 
 
 def _content(cell: Any) -> Any:
-    """What a cell holds, whatever its file is called."""
+    """Return the content of a cell, whatever the name of its file."""
     return [_content(item) for item in cell] if isinstance(cell, list) else encoded_bytes(cell)

@@ -44,7 +44,7 @@ _MAKE_NOTHING = frozenset(
 
 
 class _RenderCounts:
-    """How many steps the loops of a rendering have had, and how many characters its operations have made."""
+    """The number of steps of a rendering's loops, and the number of characters that its operations made."""
 
     __slots__ = ("made", "steps")
 
@@ -67,7 +67,7 @@ class _Context(Context):
 
 
 def joined(pieces: Iterable[str]) -> str:
-    """What a template writes, as one text.
+    """Return the output of a template, as one text.
 
     Raises:
         SecurityError: if it is too long.
@@ -202,7 +202,7 @@ def bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 @jinja2.pass_context
 def _looped(context: Context, values: Any) -> Any:
-    """What is looped over. Its steps are counted."""
+    """Return the items of a loop. Its steps are counted."""
     if not hasattr(values, "__len__"):
         return _each_taken(context, values)
     _take(context, len(values))
@@ -217,7 +217,7 @@ def _each_taken(context: Context, values: Iterable[Any]) -> Iterator[Any]:
 
 @jinja2.pass_context
 def _concatenated(context: Context, values: list[Any]) -> Any:
-    """What ``~`` makes of its operands."""
+    """Return the result of ``~`` for its operands."""
     check_printed(values)
     texts = [*map(str, values)]
     return _made(context, "".join(texts), max(map(len, texts)))
@@ -231,7 +231,9 @@ def _take(context: Any, steps: int) -> None:
 
 @jinja2.pass_context
 def _made(context: Any, value: Any, kept: int = 0) -> Any:
-    """What an operation has made. Its size is counted; of a text that it continues, and mostly replaces, a tenth is."""
+    """Return the result of an operation. Its size is counted; if it continues a text, and mostly replaces it, a tenth
+    is.
+    """
     if isinstance(value, SIZED):
         counts = context.counts
         counts.made += (10 * len(value) if isinstance(value, dict) else len(value)) - kept + kept // 10

@@ -2,7 +2,7 @@
 missing.
 
 A column of numbers in a CSV is read as numbers, which hooks may count on; an answer is compared with the text in the
-file. A cell without a value is no target at all, so its sample fails: compared with nothing, any answer is wrong.
+file. A cell without a value is not a target at all, so its sample fails: compared with nothing, any answer is wrong.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TargetCells:
             raise ScoreError(what, where=self.where)
 
     def is_empty(self, sample: Sample) -> bool:
-        """Whether a sample has no target."""
+        """Return whether a sample has no target."""
         return any(_is_missing(written_cell(sample.doc, column)) for column in self.columns)
 
     def _refuse_empty(self, sample: Sample) -> None:
@@ -87,7 +87,7 @@ class TargetCells:
 
 
 def target_columns(config: YamlFields, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns that ``doc_to_target`` is, or that its template inserts as they are."""
+    """Return the columns that ``doc_to_target`` names, or that its template inserts unchanged."""
     written = config.doc_to_target
     if not isinstance(written, str) or config.class_ is not None or config.output_type == IMAGES:
         return ()
@@ -204,14 +204,14 @@ def missing_target_findings(cells: TargetCells, rows: Rows, context: OpenContext
 
 
 def _is_index(dataset: datasets.Dataset, column: str, config: YamlFields) -> bool:
-    """Whether a column may hold numbers of choices, which are meant as numbers."""
+    """Return whether a column may hold numbers of choices, which are meant as numbers."""
     kind = str(getattr(dataset.features[column], "dtype", ""))
     is_number = "int" in kind or ("float" in kind and config.output_type == "multiple_choice")
     return config.doc_to_choice is not None and is_number
 
 
 def _is_whole(dataset: datasets.Dataset, column: str) -> bool:
-    """Whether a column has whole numbers, or texts, in all rows."""
+    """Return whether a column has whole numbers, or texts, in all rows."""
     is_known = any(kind in str(getattr(dataset.features[column], "dtype", "")) for kind in ("int", "string"))
     return is_known and dataset.data.table.column(column).null_count == 0
 

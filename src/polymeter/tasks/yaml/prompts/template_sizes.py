@@ -1,4 +1,4 @@
-"""What operations of a template would make, computed before they do: text that is too long is refused.
+"""Sizes of the results of a template's operations, computed in advance: text that is too long is refused.
 
 Templates are data (``polymeter.tasks.yaml.prompts.sandbox``), so one short operation may ask for any amount of text.
 """
@@ -190,7 +190,7 @@ def _check_fields(layout: Any, *args: Any, **named: Any) -> None:
     _check_widths(_DIGITS.findall(" ".join(specs)))
     if any("{" in spec for spec in specs):
         if not all(isinstance(each, (str, int, float)) for each in given):
-            raise SecurityError("it takes the widths of fields from a container")
+            raise SecurityError("it reads the widths of fields from a container")
         _check_widths(_DIGITS.findall(" ".join(map(str, given))), layout.count("{"))
     _check_times(layout.count("{"), max(map(check_printed, given), default=0))
 
@@ -222,4 +222,4 @@ _CHECKS: Mapping[str, Callable[..., None]] = {
     "urlize": _check_inserted,
     "wordwrap": _check_inserted,
 }
-"""How much each filter or method makes that can make many times what it is given."""
+"""The size of the result of each filter or method that can make many times its input."""

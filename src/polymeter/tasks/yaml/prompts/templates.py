@@ -234,7 +234,7 @@ def inserted_columns(text: str) -> tuple[str, ...]:
     """The names that a template inserts into text if it does nothing else; none otherwise."""
     try:
         pieces = _pieces(_environment().parse(text))
-    except (jinja2.TemplateSyntaxError, RecursionError):  # whoever compiles it says so
+    except (jinja2.TemplateSyntaxError, RecursionError):  # its compilation reports it
         return ()
     return tuple(dict.fromkeys(piece for piece, is_name in pieces or () if is_name))
 
@@ -276,7 +276,9 @@ def _simple(tree: nodes.Template, *, has_blanks: bool) -> Render | None:
 
 
 def one_column_hint(columns: Sequence[str]) -> str:
-    """What to do if the names of all columns stand in one, because something else than a comma separates them."""
+    """Return the hint for a table whose column names all stand in one, because a sign other than a comma separates
+    them.
+    """
     sign = next((sign for sign in ";\t|" if sign in columns[0]), "") if len(columns) == 1 else ""
     if not sign:
         return ""

@@ -34,7 +34,7 @@ _OF_KIND: Mapping[Modality, type[Image] | type[Audio] | type[Video]] = {"image":
 _HEAD_BYTES = 256
 _SHOWN = 80
 _WRITTEN = (str, Path, bytes, bytearray, Mapping)
-"""What an author writes for a medium. Pillow images, frames and decoders are their own source."""
+"""The value that an author writes for a medium. Pillow images, frames and decoders are their own source."""
 _ROLES = ("system", "user", "assistant")
 
 
@@ -82,7 +82,7 @@ def flat(visuals: Any) -> Iterator[Any]:
 
 
 def is_no_medium(cell: Any) -> bool:
-    """Whether a cell of a column of media holds none: it is null or NaN, or a path that names nothing."""
+    """Return whether a cell of a column of media holds none: it is null or NaN, or a path that names nothing."""
     if isinstance(cell, str):
         return names_nothing(cell)
     if isinstance(cell, Mapping):
@@ -158,8 +158,8 @@ def in_folders(visual: Callable[[Any], list[Any]], folders: Sequence[Path]) -> C
 
 
 def not_found(cell: Any, folders: Sequence[Path]) -> str:
-    """Where the file that a cell names was looked for without being found; empty if it was found, or the cell names no
-    file of media.
+    """Return the places where the file of a cell was looked for without being found; empty if it was found, or the cell
+    names no file of media.
     """
     if not isinstance(cell, str) or "://" in cell or not cell.lower().endswith(MEDIA_SUFFIXES):
         return ""
@@ -172,7 +172,7 @@ def not_found(cell: Any, folders: Sequence[Path]) -> str:
 
 
 def is_found(cell: str, folders: Sequence[Path]) -> bool:
-    """Whether a cell names a file of media that exists."""
+    """Return whether a cell names a file of media that exists."""
     is_name = "://" not in cell and cell.lower().endswith(MEDIA_SUFFIXES)
     return is_name and os.path.isfile(_found(cell, folders))
 
@@ -281,8 +281,8 @@ def chat_item(visual: Any) -> dict[str, Any]:
 
 
 def is_shown_whole(value: Mapping[str, Any], kind: Modality) -> bool:
-    """Whether a chat model is to see all of a mapping that stands for a medium: a segment, or a recording's samples or
-    bytes, whose path may name nothing.
+    """Return whether a chat model is to see all of a mapping that stands for a medium: a segment, or a recording's
+    samples or bytes, whose path may name nothing.
     """
     if "video_start" in value or "video_end" in value:
         return True
@@ -370,7 +370,7 @@ def _kind_of(source: Any) -> Modality:
         else:
             what = f"A {type(source).__name__}"
         raise DataError(
-            f"{what} is no {_KINDS} by its name or its content.",
+            f"{what} is not an {_KINDS} by its name or its content.",
             hint="Give a mapping with its type: {'type': 'video', 'path': …}.",
         )
     return known

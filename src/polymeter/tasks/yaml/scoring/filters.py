@@ -206,7 +206,7 @@ def _step(step: FilterStep, task: str, where: str, sources: Collection[Path]) ->
 
 
 def _located(step: Step, where: str) -> Step:
-    """A step whose pattern may take too long: the sample then says where the pattern stands."""
+    """Return a step whose pattern may take too long: the error of the sample then names the place of the pattern."""
 
     def located(answers: Any, doc: Mapping[str, Any]) -> Any:
         try:

@@ -124,7 +124,9 @@ _RESAMPLES = {
     **dict.fromkeys(("median", "matthews_corrcoef", "f1", "perplexity"), 100_000),
     **dict.fromkeys(("bleu", "chrf", "ter"), 100),
 }
-"""How many resamples lmms-eval draws by the name of an aggregation; others that are no means have no error there."""
+"""The number of resamples that lmms-eval draws, by the name of an aggregation; others that are not means have no error
+there.
+"""
 
 
 def middle_as_listed(values: Sequence[Any]) -> Any:
@@ -177,7 +179,7 @@ def _bind(item: MetricItem, config: YamlFields, where: Callable[[], str], source
 
 
 def _computes(metric: Metric, config: YamlFields) -> bool:
-    """Whether one of our own metrics computes the values."""
+    """Return whether one of our own metrics computes the values."""
     is_of_samples = metric.score is not None and config.process_results is None
     return metric.version != USERS and (is_of_samples or metric.of_sets is not None)
 
@@ -240,7 +242,7 @@ def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> A
 
 
 def _is_users(metric: Metric) -> bool:
-    """Whether a guest defines a metric; ours take several references at once."""
+    """Return whether a guest defines a metric; ours take several references at once."""
     return metric.version == USERS or metric.name not in METRICS or METRICS.find(metric.name).place != "polymeter"
 
 
@@ -252,7 +254,7 @@ def _located(get: Callable[[], Any], where: Callable[[], str]) -> Any:
 
 
 def takes_args(function: Callable[..., Any]) -> bool:
-    """Whether an aggregation takes the command line's arguments."""
+    """Return whether an aggregation takes the command line's arguments."""
     try:
         return "args" in inspect.signature(function).parameters
     except ValueError:  # a built-in function without a signature

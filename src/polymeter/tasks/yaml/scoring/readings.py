@@ -38,7 +38,7 @@ Scorer = Callable[[Doc, Sequence[Any]], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class TextScoring:
-    """How a task scores text.
+    """The scoring of a task that asks for text.
 
     Attributes:
         task: Its name, for messages.
@@ -64,8 +64,8 @@ class TextScoring:
 
 
 def reads_answers(setup: CompileSetup) -> bool:
-    """Whether Polymeter's rules for reading answers apply to a task: it is scored by metrics that are found by name.
-    The task's own code gets what its system would hand it.
+    """Return whether Polymeter's rules for reading answers apply to a task: it is scored by metrics that are found by
+    name. The task's own code gets what its system would hand it.
     """
     metrics = setup.parts.metrics
     is_own_code = setup.scorer is not None or (bool(metrics) and all(metric.is_guest_score for metric in metrics))
@@ -73,7 +73,7 @@ def reads_answers(setup: CompileSetup) -> bool:
 
 
 def text_scoring(setup: CompileSetup) -> TextScoring:
-    """How a task scores text, by its configuration.
+    """Return the scoring of a task that asks for text, by its configuration.
 
     Raises:
         PlanError: if its filters or reasoning tags make no sense.
@@ -230,7 +230,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _has_several_targets(setup: CompileSetup) -> bool:
-    """Whether the first row's target is a list. A target that cannot be read is reported with its own sample."""
+    """Return whether the first row's target is a list. A target that cannot be read is reported with its own sample."""
     try:
         return isinstance(setup.parts.target(setup.samples[0].doc), (list, tuple))
     except PolymeterError:
@@ -289,7 +289,7 @@ def as_text(value: Any) -> str | None:
 
 
 def _shown_target(target: Form) -> Form:
-    """The target for display only: where a task scores by itself, a failing ``doc_to_target`` is no error."""
+    """The target for display only: where a task scores by itself, a failing ``doc_to_target`` is not an error."""
 
     def shown(doc: Any) -> Any:
         try:

@@ -1,7 +1,7 @@
 """Reasoning as code written for task YAML expects it to be removed: between tags, and behind the task's filters.
 
 Answers that Polymeter scores itself come without their reasoning (``polymeter.reading``). A task's own
-``process_results`` gets what its system would hand it: an answer whose reasoning was never ended stays as it is.
+``process_results`` gets the text that its system would pass: an answer whose reasoning was never ended stays unchanged.
 """
 
 from __future__ import annotations

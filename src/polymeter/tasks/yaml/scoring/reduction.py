@@ -190,7 +190,9 @@ def _gather(rows: Iterable[ScoredRow], own: dict[tuple[str, str], BoundMetric]) 
 def _aggregated(
     task: str, metric: BoundMetric, values: Sequence[Any], context: ReduceContext, keys: tuple[str, str | None]
 ) -> tuple[Any, ItemErrors | None]:
-    """What the task's own aggregation returns, and if it changed the numbers of its items, their standard errors."""
+    """Return the result of the task's own aggregation. If it changed the values of its items, their standard errors
+    come with it.
+    """
     items = list(values)  # its own list, which it may sort; what it writes into an item changes the value as well
     before = sorted(repr(number_of(item, *keys)) for item in items)
     value = _guarded(partial(_aggregate, task, metric, items, context), context)
@@ -208,8 +210,8 @@ def _aggregate(task: str, metric: BoundMetric, values: list[Any], context: Reduc
 
 
 def _is_mean(value: Any, values: Sequence[Any], score_key: str) -> bool:
-    """Whether a number is the mean of plain numbers, or of those that dictionaries hold under the task's key. Only then
-    does it have the mean's standard error.
+    """Return whether a number is the mean of plain numbers, or of those that dictionaries hold under the task's key.
+    Only then does it have the mean's standard error.
     """
     values = [item.get(score_key) if isinstance(item, Mapping) else item for item in values]
     if not values or not _is_number(value) or not all(_is_number(item) for item in values):

@@ -158,10 +158,10 @@ class GeneratedImages(BuiltIn):
             return
         is_listed = any(not is_empty(line.get(CHECKLIST)) for line in lines)
         raise PlanError(
-            "Nothing scores its images: the checklists need a judge, and the run has none."
+            "Nothing scores its images: the checklists need a judge, but the run has none."
             if is_listed
-            else "Nothing scores its images: no column says how (scene, reference, checklist), and the run has no "
-            "judge.",
+            else "Nothing scores its images: it has no column for scoring (scene, reference, checklist), and the run "
+            "has no judge.",
             hint="Name a judge: --judge openai:NAME. Or keep the images alone: --dialect-option tsv.predict_only=true.",
         )
 
@@ -170,10 +170,10 @@ class GeneratedImages(BuiltIn):
         filled = {name for name in SCORED_BY if name in self.data.columns and not self.data[name].map(is_empty).all()}
         if not filled:
             return (
-                "No column says how its pictures are scored (scene, reference, checklist): they have a score only "
-                "where the run has a judge.",
+                "No column (scene, reference, checklist) scores its images: they have a score only if the run "
+                "has a judge.",
             )
-        return ("Its checklists are gone through only where the run has a judge.",) if CHECKLIST in filled else ()
+        return ("Its checklists are used only if the run has a judge.",) if CHECKLIST in filled else ()
 
     def _inputs(self, line: Mapping[str, Any]) -> Sequence[str]:
         """The input images of a row."""
@@ -230,5 +230,5 @@ class ImageEditingDataset(GeneratedImages, EveryRow):
 
 def _why_unscored(line: Mapping[str, Any]) -> str:
     if is_empty(line.get(CHECKLIST)):
-        return "Nothing scores this picture: its row has no scene, reference or checklist, and the run no judge."
-    return "The checklist of this row needs a judge, and the run has none."
+        return "Nothing scores this image: its row has no scene, reference or checklist, and the run has no judge."
+    return "The checklist of this row needs a judge, but the run has none."

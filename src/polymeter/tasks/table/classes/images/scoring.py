@@ -72,7 +72,7 @@ def by_reference(image: Any, reference: Any) -> dict[str, Any]:
     if perceptual.is_placed():
         values["lpips"] = lpips(image, reference)
         said += f", LPIPS {values['lpips']:.4f}"
-    note = "; brought to the reference's size first" if is_resized(image, reference) else ""
+    note = "; resized to the reference's size first" if is_resized(image, reference) else ""
     return {**values, "explanation": f"{said}{note}"}
 
 
@@ -149,7 +149,7 @@ def image_of(line: Mapping[str, Any], name: str, folders: Sequence[Path]) -> Ima
         if len(text) > _LONGEST_PATH:
             raise
         raise DataError(
-            f"This cell is neither a picture in base64 nor the path of a file: {text[:80]!r}.",
+            f"This cell is neither an image in base64 nor the path of a file: {text[:80]!r}.",
             where=cell_name_of(line, name),
             hint="Paths are relative to the table's folder.",
         ) from error

@@ -25,7 +25,7 @@ _SUMS_UP = frozenset({"all", "none"})
 
 
 def has_rotations(data: pd.DataFrame) -> bool:
-    """Whether a table holds rotated copies of its questions, or names groups of rows in ``g_index``."""
+    """Return whether a table holds rotated copies of its questions, or names groups of rows in ``g_index``."""
     if GROUP in data.columns:
         return True
     indices = whole_numbers(data["index"])
@@ -44,7 +44,7 @@ def group_of(line: Mapping[str, Any]) -> str:
 
 
 def is_original(line: Mapping[str, Any]) -> bool:
-    """Whether a row has the options of its question in their original order."""
+    """Return whether a row has the options of its question in their original order."""
     return str(line["index"]) == group_of(line)
 
 
@@ -106,7 +106,7 @@ def all_right(hits: Iterable[tuple[str, float]], sizes: Mapping[str, int]) -> di
 
 
 def _rotations(row: dict[str, Any], letters: Sequence[str]) -> Iterable[dict[str, Any]]:
-    """A row as it is, then with its options moved one position further each time."""
+    """Return a row unchanged, then with its options moved one position further each time."""
     yield row
     moved = [letter for letter in letters if not is_empty(row.get(letter))]
     if moved and _refers_to_others(str(row[moved[-1]]), moved[:-1]):

@@ -178,13 +178,13 @@ class MultipleChoice(BuiltIn):
 
     @property
     def _rules(self) -> Rules:
-        """Whose rules read an answer: Polymeter's, but VLMEvalKit's for guests' classes and at parity."""
+        """The system whose rules read an answer: Polymeter, but VLMEvalKit for guests' classes and at parity."""
         is_own = self._is_own and not guest_context().parity.on("choice-reading")
         return "own" if is_own else "published"
 
     @property
     def _is_circular(self) -> bool:
-        """Whether the table has rotated copies of its questions; computed once for each table."""
+        """True if the table has rotated copies of its questions; computed once for each table."""
         cached = self.__dict__.get("_rotations_of")
         data = self.data
         if cached is None or cached[0] is not data:
@@ -214,8 +214,8 @@ class CustomTextMCQDataset(TextMCQDataset):
 
 
 def _planned(rows: Sequence[ScoredRow], groups: Sequence[tuple[str, bool]]) -> dict[str, int]:
-    """How many questions each protocol would score if no sample had failed: those asked in their original order, and
-    those asked in every rotation.
+    """Return the number of questions that each protocol would score if no sample had failed: those asked in their
+    original order, and those asked in every rotation.
     """
     n_asked = Counter(groups[row.index][0] for row in rows)
     whole = sum(n_asked[group] == size for group, size in Counter(group for group, _ in groups).items())

@@ -1,4 +1,4 @@
-"""Which option an answer names, by rules alone: those of VLMEvalKit's ``matching_util``, with the same results.
+"""The option that an answer names, by rules alone: those of VLMEvalKit's ``matching_util``, with the same results.
 
 Each function takes the options as a mapping from letter to text and returns a letter, ``NO_OPTION`` for an answer that
 declines to choose, or ``False`` if the rules find nothing.

@@ -66,7 +66,7 @@ class OptionRead:
 
 
 def may_ask(judge_kwargs: Mapping[str, Any]) -> bool:
-    """Whether a judge may be asked.
+    """Return whether a judge may be asked.
 
     Args:
         judge_kwargs: The arguments of ``evaluate``: ``model`` names a judge, ``exact_matching`` forbids one.
@@ -80,7 +80,7 @@ def may_ask(judge_kwargs: Mapping[str, Any]) -> bool:
     has_judge = has_role(ROLE)
     if named is not None and not has_judge:
         raise PlanError(
-            f"The judge {named!r} is to read answers, and no model has the role {ROLE!r} here.",
+            f"The judge {named!r} is needed to read answers, but no model has the role {ROLE!r} here.",
             hint=f"Name one with --{ROLE}, or give model='{EXACT_MATCHING}' for rules alone.",
         )
     return has_judge

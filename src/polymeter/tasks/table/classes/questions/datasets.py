@@ -131,7 +131,7 @@ class OpenQuestions(BuiltIn):
 
     @property
     def _is_yes_no(self) -> bool:
-        """Whether all references of the table are yes or no; computed once for each table."""
+        """True if all references of the table are yes or no; computed once for each table."""
         cached = self.__dict__.get("_yes_no_of")
         data = self.data
         if cached is None or cached[0] is not data:

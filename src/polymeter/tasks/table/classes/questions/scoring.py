@@ -95,9 +95,9 @@ def by_published_rules(references: Sequence[str], answer: str, wanted: str = EXA
 
 
 def needs_no_judge(references: Sequence[str], answer: str) -> bool:
-    """Whether an answer is right beyond doubt: it equals a reference, or differs from one in articles, number words and
-    contractions alone. Equality by the VQA challenge's rule is no proof where signs or symbols differ (``5``, ``-5``),
-    or nothing is left of the answer.
+    """Return whether an answer is right beyond doubt: it equals a reference, or differs from one in articles, number
+    words and contractions alone. Equality by the VQA challenge's rule is no proof where signs or symbols differ (``5``,
+    ``-5``), or nothing is left of the answer.
     """
     normalise = EvalAIAnswerProcessor()
     read, normalised = open_answer(answer), normalise(answer)
@@ -130,7 +130,7 @@ def by_judge(references: Sequence[str], answer: str, question: str, *, is_right:
 
 
 def is_yes_or_no(text: str) -> bool:
-    """Whether a reference is yes or no, in any case."""
+    """Return whether a reference is yes or no, in any case."""
     return text.strip().lower() in {YES.lower(), NO.lower()}
 
 
