@@ -210,7 +210,7 @@ def test_samples_are_read_one_by_one(run: Run) -> None:
     assert (failed.status, failed.answer, failed.scores) == ("error", "0", {})
     assert "no <script>score</script>" in failed.error
     assert len(list(ended.samples())) == N
-    with pytest.raises(KeyError, match="no task of this run; it has numbers"):
+    with pytest.raises(KeyError, match="is not a task of this run; it has numbers"):
         ended.samples("number")
 
 

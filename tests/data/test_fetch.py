@@ -344,5 +344,5 @@ def test_an_image_is_bounded(server, tmp_path, monkeypatch):
 
 
 def test_only_http_addresses_name_images(tmp_path):
-    with pytest.raises(DataError, match="no address that an image can be fetched from"):
+    with pytest.raises(DataError, match="is not an address that an image can be fetched from"):
         fetched_image("file:///etc/passwd", tmp_path)

@@ -195,7 +195,7 @@ class _Extent:
             self._written += own
             return own
         if key in self._open:
-            raise self._refused("An alias refers to the collection that contains it.", node)
+            raise self._refused("An alias refers to the collection that contains it, so it has no end.", node)
         self._open.add(key)
         total = 1
         self._written += 1
