@@ -117,4 +117,4 @@ def test_a_table_at_a_private_address_is_refused_in_a_task_file(server: Server, 
     statuses, said = run(tmp_path, [], task=task)
     assert statuses == []
     assert server.asked == []
-    assert "no public address" in said
+    assert "not a public address" in said
