@@ -23,7 +23,7 @@ _MISTAKES = {
     "unknown argument of a metric": (
         "@polymeter.task(rows=ROWS, reference='answer', scorers={'metric': 'anls', 'treshold': 1})\n"
         "def t(row): return row['q']",
-        ("does not take 'treshold'", "Did you mean 'threshold'", "bench.py:4"),
+        ("does not accept 'treshold'", "Did you mean 'threshold'", "bench.py:4"),
     ),
     "a metric of images": (
         "@polymeter.task(rows=ROWS, reference='answer', scorers='psnr')\ndef t(row): return row['q']",

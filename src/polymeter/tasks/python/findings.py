@@ -112,7 +112,7 @@ def judge_findings(task: PythonTask, scorers: Sequence[BoundScorer], context: Op
     names = [one.name for one in scorers if one.scorer is not None and _asks_judge(one.scorer.function)]
     if names:
         text = (
-            f"Scorer {names[0]!r} may ask a judge, and the run has none: samples that need a verdict will have no "
+            f"Scorer {names[0]!r} may ask a judge, but the run has none: samples that need a verdict will have no "
             "score."
         )
         hint = "Name one (--judge openai:NAME), or judge the answers later (polymeter score RUN --judge openai:NAME)."

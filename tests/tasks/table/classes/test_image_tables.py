@@ -207,5 +207,5 @@ def test_lpips_is_measured_where_its_weights_are_named(root: Path, tmp_path: Pat
 
 def test_weights_that_are_not_there_are_reported_before_anything_is_drawn(root: Path, tmp_path: Path) -> None:
     dataset = served(root, [{"index": 0, "prompt": "x", "reference": encoded(circles("blue"))}])
-    with weights_from({"lpips": str(tmp_path)}), pytest.raises(PlanError, match="There is no alexnet"):
+    with weights_from({"lpips": str(tmp_path)}), pytest.raises(PlanError, match=r"alexnet\*\.pth is missing"):
         dataset.check_scoring()
