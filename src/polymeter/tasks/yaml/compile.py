@@ -168,7 +168,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
 
 
 def _prompt_place(spec: TaskSpec, parts: Parts) -> str:
-    """Where the form of the prompts is written; a table that is a task by itself has none."""
+    """Return where the form of the prompts is written; empty for a table that is a task by itself."""
     field = "doc_to_text" if parts.messages is None else "doc_to_messages"
     return "" if is_table(spec.file) else parts.binding.where(field)
 

@@ -124,7 +124,7 @@ def bind_forms(
 
 
 def is_table(file: Path) -> bool:
-    """Whether a task has no file of its own: a table, or a folder of media, whose fields were guessed."""
+    """Return whether a task has no YAML file: a table, or a folder of media, whose fields were guessed."""
     return file.suffix.lower() in SUFFIXES or file.is_dir()
 
 
