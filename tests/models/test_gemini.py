@@ -369,7 +369,7 @@ def test_a_hanging_request_can_be_cancelled(stub: ProviderStub, caplog: pytest.L
 
 
 def test_other_asks_are_refused(stub: ProviderStub) -> None:
-    with pytest.raises(ModelError, match="gives text only, not loglikelihood"):
+    with pytest.raises(ModelError, match="returns text only, not loglikelihood"):
         GeminiModel("gemini-test", stub.url).prepare(Request((Message("user", (Text("?"),)),), Loglikelihood((" a",))))
 
 

@@ -110,7 +110,7 @@ def test_what_is_no_image(stub: ProviderStub, reply: Reply, kind: str, words: st
 def test_a_model_of_text_makes_no_images_and_one_of_images_answers_in_text(stub: ProviderStub) -> None:
     text = GeminiModel("gemini-2.5-flash", stub.url)
     assert text.traits.requests["generate_image"] is False
-    with pytest.raises(ModelError, match="gives text only, not generate_image"):
+    with pytest.raises(ModelError, match="returns text only, not generate_image"):
         text.prepare(drawing("x"))
     stub.script = lambda _: gemini_says("four")
     model = GeminiModel(NAME, stub.url)
@@ -195,7 +195,7 @@ class TestImagen:
         assert model.traits.modalities["image"] is False
         with pytest.raises(ModelError, match="from text only"):
             model.prepare(drawing(Image(RED), "x"))
-        with pytest.raises(ModelError, match="no prompt"):
+        with pytest.raises(ModelError, match="The prompt is missing"):
             model.prepare(drawing(" "))
         with pytest.raises(PlanError, match="vertexai=true"):
             GeminiModel("imagen-4.0-generate-001")

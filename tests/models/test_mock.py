@@ -168,7 +168,7 @@ def test_a_share_of_requests_fails_and_it_is_always_the_same_ones(answer: Answer
 @pytest.mark.parametrize(("name", "value"), [("mode", "golden"), ("failure", "explode")])
 def test_an_unknown_mode_or_failure_names_the_known_ones(name: str, value: str) -> None:
     arguments: dict[str, Any] = {name: value}
-    with pytest.raises(PlanError, match=f"no {name} '{value}'.*Known: .*(gold|refused)"):
+    with pytest.raises(PlanError, match=f"Unknown {name} '{value}'.*Known: .*(gold|refused)"):
         MockModel(**arguments)
 
 

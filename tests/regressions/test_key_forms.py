@@ -104,7 +104,7 @@ def test_a_key_is_hidden_however_it_is_written(here: Path, endpoint: Refusing, v
     [
         ("a", "a bad day at all", "a bad day at all"),
         ("k1-x", "the key k1-x is bad, k1-xy is not", "the key *** is bad, k1-xy is not"),
-        ("context", "The context length is 8.", "longer than the model takes: The *** length is 8."),
+        ("context", "The context length is 8.", "longer than the model accepts: The *** length is 8."),
     ],
 )
 def test_a_short_key_hides_no_part_of_a_word(

@@ -245,7 +245,7 @@ def test_two_or_three_runs_are_compared(client, query):
     answer = client.get(f"/compare?{query}")
     assert answer.status_code == (200 if not query else 400)
     if query:
-        assert "Two or three runs" in answer.text
+        assert "A comparison needs two or three runs" in answer.text
 
 
 def test_the_leaderboard_ranks_what_is_chosen(client):

@@ -62,7 +62,7 @@ def test_a_link_out_of_the_folder_is_not_followed(runs, tmp_path, name):
     shelf = Shelf([runs])
     (run,) = (run for run in shelf.runs() if run.name == "first")
     assert run.status == "unreadable"
-    with pytest.raises(PlanError, match="leads out of the folder"):
+    with pytest.raises(PlanError, match="leads out of the viewed folder"):
         shelf.open(run)
 
 

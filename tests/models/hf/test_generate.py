@@ -110,7 +110,7 @@ def test_settings_that_change_nothing_are_named(model: Callable[..., Any]) -> No
     assert told["num_return_sequences"] == "n sets the number of answers."
     assert told["top_p"] == told["top_k"] == "The answer is greedy: nothing is sampled."
     near = made.ignores(Generate(4, 0.0, extra={"num_beamss": 2}))
-    assert near["num_beamss"].endswith("of that name. Did you mean 'num_beams'?")
+    assert near["num_beamss"].endswith("has no such generation setting. Did you mean 'num_beams'?")
     assert answer(made, ask) == answer(made, Generate(4, 0.0))
     assert ignored(Generate(4, 0.0, 1.0, extra={"num_beams": 1, "do_sample": False})) == {}
     assert ignored(Generate(4, 0.7, 0.9, extra={"top_k": 5})) == {}

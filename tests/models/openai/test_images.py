@@ -333,7 +333,7 @@ def test_what_cannot_be_drawn() -> None:
     model = OpenAIModel("flux", base_url="http://localhost:1/v1")
     with pytest.raises(ModelError, match="The prompt is missing"):
         model.prepare(drawing(Image(RED)))
-    with pytest.raises(ModelError, match="cannot be made of audio"):
+    with pytest.raises(ModelError, match="cannot be made from audio"):
         model.prepare(drawing(Audio(b"ID3"), "x"))
     with pytest.raises(DataError, match="does not exist"):
         model.prepare(drawing(Image(Path("/nowhere.png")), "x"))
