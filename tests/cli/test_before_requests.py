@@ -401,7 +401,7 @@ MEDIA = [
     ),
     warned(
         "one file of a folder's table that does not exist",
-        "1 of 3 rows: the file that they name is missing (2.png)",
+        "1 of 3 rows names a file that does not exist (2.png). It is not sent to the model and fails.",
         files={
             **lines(*OF_FOLDER, *ASKED, "doc_to_visual: image"),
             **{name: content for name, content in PHOTOS.items() if "2.png" not in name},

@@ -260,7 +260,7 @@ DATA = [
     ),
     Mistake(
         "a table of images in which no file is there",
-        says=("None of the 1 files named in the rows of 'photos' exists: photos/0.png", "Write '0.png'"),
+        says=("The file named in the rows of 'photos' does not exist: photos/0.png", "Write '0.png'"),
         at=f"{MINE}:3",
         files={**written(*FOLDER, SPLIT), **PHOTOS, "mine/photos/metadata.csv": "file_name,country\nphotos/0.png,x\n"},
     ),

@@ -55,13 +55,13 @@ def test_a_folder_without_a_table_is_not_remarked_on(tmp_path: Path) -> None:
         (
             {"metadata.csv": rows(*ALL, "nope.png", "also.png")},
             [
-                "2 of 6 rows: the file that they name is missing (nope.png, also.png); their samples fail. "
-                "Correct the names"
+                "2 of 6 rows name files that do not exist (nope.png, also.png). They are not sent to the model and "
+                "fail. Correct the names"
             ],
         ),
         (
             {"metadata.csv": rows(*ALL, *(f"x{number}.png" for number in range(5)))},
-            ["5 of 9 rows: the file that they name is missing (x0.png, x1.png, x2.png, …)"],
+            ["5 of 9 rows name files that do not exist (x0.png, x1.png, x2.png, …). They are not sent to the model"],
         ),
         ({"metadata.csv": rows("0.png", "1.png", "2.png", "3.PNG")}, ["Write '3.png' and not '3.PNG'.", "3.png"]),
         ({"metadata.csv": rows("0.png", "1.png", "2.png", "3.jpg")}, ["Write '3.png' and not '3.jpg'.", "3.png"]),

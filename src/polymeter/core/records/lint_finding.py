@@ -13,6 +13,9 @@ Severity = Literal["warning", "note"]
 """``warning``: the results probably mean less than they seem, and ``--strict`` refuses the run; ``note``: nothing has
 to be fixed."""
 
+NO_MEDIUM_SHOWN = "no-medium-shown"
+"""The id of the finding that rows have media and no prompt shows any, which formats and planning both look for."""
+
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.errors import DataError, did_you_mean, enumerated
+from polymeter.core.errors import DataError, count, did_you_mean, enumerated
 from polymeter.core.media.sources import on_disk
 from polymeter.core.text.phrases import first_of
 from polymeter.data.media import is_list, modality_of
@@ -131,13 +131,15 @@ class _FolderRows:
         names = _few(os.path.relpath(file, self._table_folder(file)) for file in missing)
         hint = self._where_it_is(missing[0])
         if not there:
-            raise SourceError(
-                f"None of the {len(missing)} files named in the rows of {self.folder.name!r} exists: {names}.",
-                key="dataset_kwargs",
-                hint=hint,
-            )
+            of, place = len(missing), repr(self.folder.name)
+            what = f"None of the {of} files named in the rows of {place} exists: {names}."
+            if of == 1:
+                what = f"The file named in the rows of {place} does not exist: {names}."
+            raise SourceError(what, key="dataset_kwargs", hint=hint)
         n = sum(file not in there for file in self.files)
-        yield f"{n} of {self._n} rows: the file that they name is missing ({names}); their samples fail. {hint}"
+        they = "names a file that does not exist" if n == 1 else "name files that do not exist"
+        are = "It is not sent to the model and fails." if n == 1 else "They are not sent to the model and fail."
+        yield f"{n} of {count(self._n, 'row')} {they} ({names}). {are} {hint}"
 
     def _nameless(self) -> Iterator[str]:
         for column, paths in self._columns.items():

@@ -17,7 +17,7 @@ from polymeter.core.content import Text, is_image
 from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary, count
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model
-from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.records.lint_finding import NO_MEDIUM_SHOWN, LintFinding
 from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.settings.repeats import group_repeats
 from polymeter.core.task import Sample, Task
@@ -26,7 +26,6 @@ from polymeter.guests.door import Door, random_state_kept
 from polymeter.run.plan.plan import Plan, cache_folder, model_name, selected_samples
 from polymeter.run.schedule.rollouts import step_label
 
-NO_MEDIUM_SHOWN = "no-medium-shown"
 _FEW, _MANY = 3, 50
 _LONGEST_SHOWN = 60
 _TEMPLATE = re.compile(r"\{\{.{0,200}?\}\}|\{%.{0,200}?%\}", re.DOTALL)

@@ -15,7 +15,7 @@ from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint, seed_for
 from polymeter.core.machine.opened_files import is_of_row
 from polymeter.core.model import ModelTraits
-from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.records.lint_finding import NO_MEDIUM_SHOWN, LintFinding
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
 from polymeter.core.task import (
@@ -148,7 +148,7 @@ def task_of(
     if parameters.kind != "generate_image":
         if not is_shown:
             text = "The rows have images, but no prompt shows any."
-            found.append(LintFinding("no-medium-shown", text, spec.name, str(spec.file)))
+            found.append(LintFinding(NO_MEDIUM_SHOWN, text, spec.name, str(spec.file)))
         if dataset.is_own and not options.predict_only:
             targets = equal_targets(samples, lambda sample: target(sample.index))
             found += constant_target(spec.name, str(spec.file), targets, len(samples), has_choices=False)

@@ -90,4 +90,5 @@ def test_choices_that_are_the_same_text_are_reported(tmp_path: Path, cells: str,
     settings = made(tmp_path, {"file": "rows.jsonl", "text": text, "use": "choice"})
     del settings["is_mcq_text"]
     task = open_in(tmp_path, **settings)
-    assert sum("1 of the 2 rows looked at have equal choices (the first is sample 1)" in it for it in task.notes) == n
+    said = "1 of the 2 rows looked at have equal choices (the first is sample 1)"
+    assert sum(said in finding.text for finding in task.findings) == n

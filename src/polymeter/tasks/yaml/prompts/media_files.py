@@ -10,7 +10,7 @@ from typing import Any
 from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError, PolymeterError, count, enumerated
 from polymeter.core.format import OpenContext
-from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.records.lint_finding import NO_MEDIUM_SHOWN, LintFinding
 from polymeter.core.task import Samples
 from polymeter.core.text.phrases import in_words
 from polymeter.tasks.yaml.outputs.image_targets import IMAGES
@@ -20,7 +20,6 @@ from polymeter.tasks.yaml.prompts.visuals import flat, is_found, is_no_medium, n
 
 _MOST_ROWS = 20_000
 """The number of rows that are checked: each needs one request to the disk for a file."""
-NO_MEDIUM_SHOWN = "no-medium-shown"
 _FIRST_ROWS = 3
 _PLURALS: Mapping[str, str] = {"image": "images", "audio": "audio", "video": "videos"}
 _PROMPT_FIELDS = ("doc_to_visual", "doc_to_text", "doc_to_messages")
