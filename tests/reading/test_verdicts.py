@@ -65,7 +65,7 @@ def test_a_verdict_is_read_as_it_is_meant_or_not_at_all(reader: str, said: str, 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(("_", "said", "__"), [*cases("verdict_cut_off")])
 def test_a_judge_that_was_cut_off_in_its_reasoning_gave_no_verdict(reader: str, said: str, _: str, __: Any) -> None:
-    with pytest.raises(UnscoredError, match=r"ended inside its reasoning \(token limit\).*raise the judge's max_new_"):
+    with pytest.raises(UnscoredError, match=r"ended inside its reasoning \(token limit\).*Raise the judge's max_new_"):
         READERS[reader](said)
 
 
