@@ -586,6 +586,24 @@ SETTINGS = [
         at="t.yaml:7",
     ),
     Case(
+        "a temperature below zero",
+        ("'temperature' must be a number of at least 0, not -1", "Write temperature: 0.7"),
+        lines("generation_kwargs: {temperature: -1}"),
+        at="t.yaml:7",
+    ),
+    Case(
+        "no tokens at all",
+        ("'max_new_tokens' must be a whole number of at least 1, not 0.", "Write max_new_tokens: 256"),
+        lines("generation_kwargs: {max_new_tokens: 0}"),
+        at="t.yaml:7",
+    ),
+    Case(
+        "a share above one",
+        ("'top_p' must be a number from 0 to 1, not 2",),
+        lines("generation_kwargs: {top_p: 2}"),
+        at="t.yaml:7",
+    ),
+    Case(
         "a misspelt setting in an included file",
         ("'num_beam', which no model knows.", "Did you mean 'num_beams'?"),
         {**lines("include: _base.yaml"), "_base.yaml": "generation_kwargs:\n  num_beam: 2\n"},
@@ -615,6 +633,41 @@ SETTINGS = [
         "--data org/other: no task of this run asks for it",
         files={},
         words="--tasks t.yaml --data org/other=capitals.csv",
+    ),
+]
+FIELDS = [
+    Case(
+        "a misspelt field", ("There is no task field 'doc_to_txt'.", "'doc_to_text'?"), lines("doc_to_txt: a"), at=":7"
+    ),
+    Case(
+        "a column of images that is misspelt",
+        ("doc_to_visual of task 't' names 'imge_path', which the dataset does not have.", "Did you mean 'image_path'?"),
+        {**lines(*ASKED, "doc_to_visual: imge_path"), **BY_PATH},
+        at="t.yaml:",
+    ),
+    Case(
+        "a column of clusters that is misspelt",
+        ("cluster_key of task 't' is 'contry', which is no column", "Did you mean 'country'?"),
+        lines("cluster_key: contry"),
+        at="t.yaml:7",
+    ),
+    Case(
+        "a metric with two letters swapped",
+        ("There is no metric 'exact_macth'.", "Did you mean 'exact_match'"),
+        lines("metric_list: [{metric: exact_macth}]"),
+        at="t.yaml:7",
+    ),
+    Case(
+        "a setting of the data that is misspelt",
+        ("dataset_kwargs has no setting 'data_file'.", "Did you mean 'data_files'?"),
+        lines("dataset_kwargs: {data_file: {test: capitals.csv}}"),
+        at="t.yaml:6",
+    ),
+    Case(
+        "an output type of another name",
+        ("Task field 'output_type'", "Did you mean 'generate_until'?"),
+        lines("output_type: generate"),
+        at="t.yaml:7",
     ),
 ]
 NAMES = [
@@ -703,6 +756,7 @@ KINDS = {
     "media": MEDIA,
     "prompt": PROMPTS,
     "target": TARGETS,
+    "field": FIELDS,
     "setting": SETTINGS,
     "name": NAMES,
     "model": MODELS,

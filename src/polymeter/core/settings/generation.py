@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -82,8 +82,12 @@ def image_parameters(
     return GenerateImage(size, extra={name: value for name, value in settings.items() if value is not None}), n
 
 
-def require_generation(plan: Mapping[str, Any]) -> None:
-    """Refuse settings of a run that mean nothing to any model: no number, or one that is out of range.
+def require_generation(plan: Mapping[str, Any], *, where: Callable[[str], str] | None = None) -> None:
+    """Refuse settings that mean nothing to any model: no number, or one that is out of range.
+
+    Args:
+        plan: The settings.
+        where: From the name of a setting to its place in a file; ``None``: they were typed.
 
     Raises:
         PlanError: if there is one.
@@ -102,8 +106,8 @@ def require_generation(plan: Mapping[str, Any]) -> None:
             span = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
             raise PlanError(
                 f"{name!r} must be {what} {span}, not {value!r}.",
-                where="--gen-kwargs",
-                hint=f"Write --gen-kwargs {name}={example}",
+                where="--gen-kwargs" if where is None else where(name),
+                hint=f"Write --gen-kwargs {name}={example}" if where is None else f"Write {name}: {example}",
             )
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,8 @@ from polymeter.core.errors import PlanError
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.names.systems import systems
 from polymeter.core.records.lint_finding import LintFinding
-from polymeter.core.request import Loglikelihood, Parameters
+from polymeter.core.request import Generate, Loglikelihood, Parameters
+from polymeter.core.settings.generation import require_generation
 from polymeter.core.settings.generation_names import EVERY_NAME, SHARED
 from polymeter.core.task import Task, TaskSpec
 from polymeter.core.text.phrases import first_of
@@ -24,6 +26,7 @@ from polymeter.core.text.phrases import first_of
 BEYOND = "extra."
 """Before the name of a setting that only the model's provider knows: it is passed on unchecked."""
 _NEAR = 0.8
+_NUMBERS = ("max_new_tokens", "temperature", "top_p")
 _OPTION = "--gen-kwargs"
 
 
@@ -57,9 +60,9 @@ def check_typed_settings(generation: Mapping[str, Any], model: Model, name: str)
 
 
 def check_task_settings(generation: Mapping[str, Any], tasks: Iterable[Task], model: Model) -> None:
-    """Refuse generation settings in task files of the user's own that are misspelt: no model knows the name, and a
-    known one is near. A wrapper that was written for another system may read any name, and so may the one that a file
-    of another tool was written for: there nothing is refused.
+    """Refuse generation settings in task files of the user's own that are out of range or misspelt: no model knows the
+    name, and a known one is near. A wrapper that was written for another system may read any name, and so may the one
+    that a file of another tool was written for: there nothing is refused.
 
     Args:
         generation: The settings of the plan.
@@ -73,10 +76,16 @@ def check_task_settings(generation: Mapping[str, Any], tasks: Iterable[Task], mo
         return
     known = model.known_settings() or frozenset()
     for task in tasks:
+        if not _is_users_own(task.spec):
+            continue
+        for parameters in task.parameters:
+            if isinstance(parameters, Generate):
+                numbers = {name: getattr(parameters, name) for name in _NUMBERS}
+                require_generation(numbers, where=partial(_place_of, spec=task.spec))
         for setting in _unknown_settings(task):
             near = _nearest(setting, None)
             is_meant = setting in known or f"{BEYOND}{setting}" in generation
-            if near and not is_meant and _is_users_own(task.spec):
+            if near and not is_meant:
                 raise PlanError(
                     f"Task {task.spec.name!r} has the generation setting {setting!r}, which no model knows.",
                     where=_place_of(setting, task.spec),
