@@ -10,10 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-# Most tests write run folders, whose database and files wait for the disk. In memory a run takes half the time.
-_MEMORY = Path("/dev/shm")
-if "TMPDIR" not in os.environ and _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > 4 << 30:
-    os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 # Libraries read these when they are imported, so they are set before anything else is.
 _session_dir = Path(tempfile.mkdtemp(prefix="polymeter-tests-"))
 os.environ["HF_HUB_OFFLINE"] = "1"
