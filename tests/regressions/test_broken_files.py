@@ -39,7 +39,7 @@ _BROKEN: dict[str, tuple[bytes, int]] = {  # content → the line that must be n
     "merged laughs": (_merged_laughs().encode(), 12),
     "cyclic alias": (b"task: asked\nx: &x\n  y: *x\n", 2),
     "no mapping": (b"\n- task: asked\n- b\n", 2),
-    "unclosed": (b"task: asked\nx: [1,\n", 3),
+    "unclosed": (b"task: asked\nx: [1,\n", 2),
     "tab": (b"task: asked\nx:\n\ty: 1\n", 3),
     "no UTF-8": (b"task: asked\nx: caf\xe9\n", 2),
     "no date": (b"task: asked\nx: 1\ny: 2024-13-45\n", 3),
@@ -106,7 +106,7 @@ def test_run_names_the_broken_file_that_may_hold_the_asked_task(tmp_path: Path) 
     (folder / "other.yaml").write_text("task: something\nx: [1,\n")
     run = _polymeter("run", "--model", "mock", "--tasks", "asked", "--include-path", str(folder), cwd=tmp_path)
     assert run.returncode == 2
-    assert f"{folder / 'broken.yaml'}:3" in run.stderr.replace("\n", "")
+    assert f"{folder / 'broken.yaml'}:2" in run.stderr.replace("\n", "")
     assert "other.yaml" not in run.stderr
 
 
