@@ -1173,7 +1173,7 @@ FAILURES += [
         1,
     )
     for name, content, kind in (
-        ("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50), "Pillow does not know its format."),
+        ("0.jpg", b"\0\0\0\x18ftypheic" + bytes(50), "of a format that Pillow does not support."),
         ("0.png", b"<svg/>", "SVG, not "),
     )
 ]

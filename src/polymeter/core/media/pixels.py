@@ -89,7 +89,7 @@ def _why_unread(file: str | IO[bytes]) -> str:
             found = f"{getattr(factory, 'format_description', kind)} ({kind})"
     known = [kind for kind in FORMATS if kind in pil.OPEN]
     if not found:
-        return "Pillow does not know its format"
+        return "it is of a format that Pillow does not support"
     return f"it is {found}, not {', '.join(known[:-1])} or {known[-1]}"
 
 
