@@ -647,7 +647,7 @@ FIELDS = [
     ),
     Case(
         "a column of clusters that is misspelt",
-        ("cluster_key of task 't' is 'contry', which is no column", "Did you mean 'country'?"),
+        ("cluster_key of task 't' is 'contry', which is not a column", "Did you mean 'country'?"),
         lines("cluster_key: contry"),
         at="t.yaml:7",
     ),
