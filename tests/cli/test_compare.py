@@ -271,7 +271,7 @@ def test_mistakes(typing: Typing) -> None:
     run(typing, "base")
     run(typing, "good")
     for words, said in (
-        ("compare base", "nothing to compare"),
+        ("compare base", "needs at least two runs"),
         ("compare base base", "named twice"),
         ("power base base", "named twice"),
         ("compare base nowhere", "no run"),

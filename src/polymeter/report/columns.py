@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from polymeter.report.formatting import one_line
 from polymeter.report.table import Line
 
 
@@ -39,7 +40,7 @@ class Column:
 # The first one is indented by the depth of its line.
 COLUMNS = (
     # A terminal shows the name, which can be typed again; a page has the title.
-    Column("task", None, lambda line: line.alias and ("/".join(line.subset) or line.name), is_name=True),
+    Column("task", None, lambda line: line.alias and ("/".join(line.subset) or one_line(line.name)), is_name=True),
     Column(None, "Task", lambda line: line.alias, is_name=True, drawing="name"),
     Column("version", "Version", lambda line: line.version, "aside", max_width=10),
     Column("filter", None, lambda line: line.filter, "aside"),
