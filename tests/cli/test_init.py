@@ -58,7 +58,7 @@ def test_it_tells_what_may_be_changed(kind: str) -> None:
     text = "\n".join(
         file.read_text() for file in Path("mine").rglob("*") if file.suffix in {".yaml", ".py", ".md", ".tsv"}
     )
-    assert "docs/" in text or "What you may change" in text
+    assert "docs/" in text or "You may change" in text
 
 
 def test_it_overwrites_nothing_and_then_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

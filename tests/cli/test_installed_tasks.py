@@ -40,7 +40,7 @@ def test_a_listing_says_what_packages_have_besides(site: Path, capsys: pytest.Ca
 def test_from_lists_one_package_with_names_that_can_be_run(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tasks", "--from", "lmms-eval"]) == 0
     out, err = capsys.readouterr()
-    assert out.splitlines()[0].startswith("lmms-eval:painting")
+    assert out.splitlines()[2].startswith("lmms-eval:painting")
     assert "  lmms-eval:colours  text → text" in out
     assert "2 tasks; tags: paint" in out
     assert "'_template_that_was_left_out' does not exist" in err
@@ -95,7 +95,7 @@ def test_what_a_task_needs_is_told_without_running_it(
     assert (task["dataset"], task["is_cached"]) == ("made/colours", True)
     assert task["description"] == "Which colour a patch has."
     assert main(["tasks", "--from", "lmms-eval", "colo*"]) == 0
-    line = capsys.readouterr().out.splitlines()[0]
+    line = capsys.readouterr().out.splitlines()[2]
     assert line.endswith(
         "text → text, reads OPENAI_API_KEY, data needs a Hub token, data is cached, needs no_such_package"
     )
@@ -107,7 +107,7 @@ def test_a_package_within_a_namespace_that_is_not_there_either_is_missing(
     code = site / "lmms_eval/tasks/colours/utils.py"
     code.write_text("from azure.no_such_part import Something\ndef doc_to_text(doc):\n    return ''\n")
     assert main(["tasks", "--from", "lmms-eval", "colo*"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].endswith("needs azure.no_such_part")
+    assert capsys.readouterr().out.splitlines()[2].endswith("needs azure.no_such_part")
     assert main(["tasks", "lmms-eval:colours"]) == 0
 
 

@@ -96,9 +96,9 @@ def test_another_run_is_never_mixed_in(tmp_path: Path, bucket: MemoryFileSystem)
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("s33://bucket/a", "There is no file system 's33'. [--publish] Did you mean 's3'"),
+        ("s33://bucket/a", "Unknown file system 's33'. [--publish] Did you mean 's3'"),
         ("s3://bucket/a", "The package 's3fs', needed by --publish s3://…, is not installed"),
-        ("sftp://me:hunter2@host/a", "The sftp:// address holds a password"),
+        ("sftp://me:hunter2@host/a", "The sftp:// address contains a password"),
         ("/proc/nothing/a", "Trying to publish to /proc/nothing/a raised"),
     ],
 )

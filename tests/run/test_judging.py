@@ -193,7 +193,7 @@ def test_without_a_judge_a_new_question_has_no_verdict(folder: Path) -> None:
     again = polymeter.score(folder.parent / "run")
     assert statuses(again) == {"unscored": N_ROWS}
     row = next(read_samples(again.folder, TASK))
-    assert "scoring again asks nobody" in row["error"]["message"]
+    assert "scoring again does not ask for one" in row["error"]["message"]
 
 
 def test_changed_scoring_is_scored_anew_from_the_answers(folder: Path) -> None:

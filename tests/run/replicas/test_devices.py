@@ -59,7 +59,7 @@ def test_without_gpus_auto_is_one_replica_and_says_so() -> None:
 
 
 def test_gpus_that_are_not_there_are_refused() -> None:
-    with pytest.raises(PlanError, match="There is no GPU on this machine"):
+    with pytest.raises(PlanError, match="This machine has no GPU for replicas"):
         divided([2], 1, None, [])
     with pytest.raises(PlanError, match="3 replicas with 1 GPUs each do not fit on the 2 GPUs available here"):
         divided([3], None, None, ["0", "1"])

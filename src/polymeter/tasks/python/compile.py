@@ -182,7 +182,7 @@ def _functions(
     has_rounds = asked.has_rounds
 
     def score(sample: Sample, rollout: Rollout) -> Score:
-        return scoring.score(sample, answers_of(rollout, has_rounds=has_rounds))
+        return scoring.score_of(sample, answers_of(rollout, has_rounds=has_rounds))
 
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         def reference(index: int) -> Any:

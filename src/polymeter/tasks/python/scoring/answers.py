@@ -35,7 +35,7 @@ class AnswerScoring:
     scorers: tuple[BoundScorer, ...]
     combined: Mapping[str, Combine]
 
-    def score(self, sample: Sample, answers: Sequence[Any]) -> Score:
+    def score_of(self, sample: Sample, answers: Sequence[Any]) -> Score:
         """Score a sample.
 
         Args:
