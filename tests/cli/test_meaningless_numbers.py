@@ -339,10 +339,10 @@ def test_a_single_answer_of_a_table_that_is_no_option_is_an_error_of_its_row(pol
         (
             "index|prompt",
             "0|A red cube",
-            "no column for scoring (scene, reference, checklist), and the run has no judge",
+            "it has no column for scoring (scene, reference, checklist), and the run has no judge",
         ),
-        ("index|prompt|checklist", '0|A red cube|["It is red."]', "the checklists need a judge, and the run has none"),
-        ("index|prompt|scene", "0|A red cube|", "no column for scoring"),
+        ("index|prompt|checklist", '0|A red cube|["It is red."]', "the checklists need a judge, but the run has none"),
+        ("index|prompt|scene", "0|A red cube|", "it has no column for scoring"),
     ],
 )
 def test_a_table_that_nothing_scores_is_refused(polymeter, columns, row, says):

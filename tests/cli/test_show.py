@@ -66,7 +66,8 @@ def test_a_run_ends_with_the_kinds_of_failure_and_how_to_see_one(typing: Typing)
     assert end == [
         "failed   3 × Cannot read the image photos/3.png: image file is truncated.",
         "         2 × process_results of task 'photos' raised ZeroDivisionError: division by zero [mine/utils.py:3]",
-        "         1 × Cannot read the image photos/8.png: it is of a format that Pillow does not support. Save it as PNG or JPEG.",
+        "         1 × Cannot read the image photos/8.png: it is of a format that Pillow does not support. "
+        "Save it as PNG or JPEG.",
         "see one  polymeter show run --sample 3",
     ]
 

@@ -211,7 +211,7 @@ def test_strict_resume_refuses_other_scoring_code(here: Path, other_version: Pat
     assert run(here, "--model", "mock", "--model-args", HALF_FAILS, package=inverted).returncode == 1
     refused = command("resume", "run", "--strict-resume", cwd=here)
     assert refused.returncode == 2
-    assert "--strict-resume does not go on" in refused.stderr
+    assert "--strict-resume does not resume this run" in refused.stderr
     assert command("resume", "run", "--strict-resume", cwd=here, package=inverted).returncode == 1
 
 
