@@ -192,6 +192,6 @@ def test_a_folder_without_the_checkpoint_is_an_error(tmp_path: Path, monkeypatch
     _open_clip(monkeypatch)
     with (
         weights_from({SCORERS["HPSv2Score"].weights: str(tmp_path)}),
-        pytest.raises(DataError, match=r"holds no HPS_v2_compressed\.pt"),
+        pytest.raises(DataError, match=r"contains no HPS_v2_compressed\.pt"),
     ):
         image_scorer("HPSv2Score")

@@ -116,9 +116,9 @@ def test_power_by_simulation() -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="zero"):
         needed_samples(0)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="At least one"):
         detectable_effect(0)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="At least one"):
         achieved_power(0.1, 0)
     with pytest.raises(ValueError, match="correlation"):
         difference_variance(correlation=2)
