@@ -69,7 +69,7 @@ def test_where_no_right_table_can_be_fetched_both_md5_are_named_and_nothing_chan
     (root / "X.tsv").write_bytes(MINE)
     server.replies["/Set.tsv"] = Reply(b"wrong too")
     with pytest.raises(
-        DataError, match=f"X.tsv has MD5 {MINE_MD5}, not {MD5}, and no right one could be fetched: What"
+        DataError, match=f"X.tsv has MD5 {MINE_MD5}, not {MD5}, and no right one could be fetched: The file"
     ):
         table_file("X", f"{server.url}/Set.tsv", MD5)
     assert contents(root) == {"X.tsv": MINE}
