@@ -33,7 +33,7 @@ OURS = "a fault of ours"
 REFUSED = "a fault of the task that is refused on purpose"
 # What the text of a failure tells, tried in order.
 CLASSES: Sequence[tuple[str, str]] = (
-    (REFUSED, r"numbers of a group are means|There is no task, group or tag"),
+    (REFUSED, r"results of a group are means|There is no task, group or tag"),
     (PACKAGE, r"ModuleNotFoundError|No module named|ImportError|is not installed|pip install|needs? the package"),
     (
         NETWORK,

@@ -271,11 +271,11 @@ def test_a_judge_in_the_place_of_another_scorer_is_named(tmp_path: Path, capsys:
     words = ["--model", "shapes", "--tasks", "Dependent", "--include-path", str(tmp_path), "--judge", "mock"]
     run = tmp_path / "run"
     assert main(["run", *words, "--judge-args", "answer=Yes.", "--output", str(run)]) == 0
-    assert "Dependent: scored by the judge mock, in the place of mPLUG" in " ".join(capsys.readouterr().out.split())
+    assert "Dependent: scored by the judge mock instead of mPLUG" in " ".join(capsys.readouterr().out.split())
     task = RunFolder(run).read_results()["tasks"]["Dependent"]
     assert task["results"][0]["value"] == 1.0
     assert [scorer["by"] for scorer in task["scorers"]] == ["judge mock"]
-    assert "in the place of mPLUG" in (run / "report.html").read_text("utf-8")
+    assert "instead of mPLUG" in (run / "report.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("detector", ["", "shapes"])
