@@ -110,6 +110,13 @@ def test_a_folder_wins_over_a_task_in_it_of_the_same_name(typing: Typing) -> Non
     assert "is a task and a folder" not in done.said, "the task is the folder's own"
 
 
+def test_the_results_of_a_task_may_lie_in_a_folder_of_its_name(typing: Typing) -> None:
+    folder_of_two(typing)
+    words = "run --model mock --tasks more --include-path mine --output more"
+    assert typing(words).code == 0
+    assert "is a task and a folder" not in typing(words).said
+
+
 def test_a_broken_file_of_the_folder_is_named_and_the_others_are_run(typing: Typing) -> None:
     folder_of_two(typing)
     typing.write({"mine/broken.yaml": BROKEN})

@@ -80,7 +80,7 @@ def test_arguments_are_checked(run: polymeter.RunResult, monkeypatch: pytest.Mon
         polymeter.log_run(run, "hub")
     with pytest.raises(PlanError, match="'a/b/c' is not the name of a repository"):
         polymeter.log_run(run, "hub", repo="a/b/c")
-    with pytest.raises(PlanError, match=r"no token.*hf auth login"):
+    with pytest.raises(PlanError, match=r"token .* is missing.*hf auth login"):
         polymeter.log_run(run, "hub", repo="org/results")
 
 

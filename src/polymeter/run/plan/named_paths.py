@@ -14,6 +14,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import Catalog
 from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.run.plan.selection import CHOSEN, build_catalog, file_and_name, is_task_file, matching, named_place
+from polymeter.store.folder import RunFolder
 
 _MOST_NOTES = 3
 
@@ -113,9 +114,10 @@ def _unread_notes(folders: Iterable[Path], catalog: Catalog) -> Iterator[str]:
 
 
 def _hidden_notes(hidden: dict[str, Path], catalog: Catalog) -> Iterator[str]:
-    """Note each folder that shares its name with a task, unless the task lies in the folder."""
+    """Note each folder that shares its name with a task, unless it is a run's or the task lies in it."""
     for name, folder in hidden.items():
         entry = catalog.entries.get(name)
-        if entry is None or not entry.file.is_relative_to(folder):
+        is_meant = entry is None or not entry.file.is_relative_to(folder)
+        if is_meant and not RunFolder(folder).is_begun():
             path = os.path.join(os.curdir, name)
             yield f"{name!r} is a task and a folder here; the task is run. Write {path} for the folder."
