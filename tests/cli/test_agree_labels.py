@@ -82,7 +82,7 @@ def test_labels_of_all_samples_need_no_correction(type_in: Typing) -> None:
     ("name", "content", "message"),
     [
         ("l.csv", "id;label\n1;1\n", "'id' is missing here."),
-        ("l.csv", "id,label\n1,perhaps\n", "The label is 'perhaps'"),
+        ("l.csv", "id,label\n1,perhaps\n", "The label has the value 'perhaps'"),
         ("l.csv", csv_of(range(3), "2,right\n"), "Sample '2' has two labels."),
         ("l.csv", "id,label\n999,1\n", "Task 'one' has no sample '999' that ended."),
         ("l.csv", "id,label,task\n1,1,ones\n", "The run has no task 'ones'."),

@@ -281,7 +281,7 @@ def test_wrong_words_are_told(typing: Typing) -> None:
     assert "Did you mean 'exact_match'?" in typing("leaderboard runs --metric exact_mach").err
     assert "The folder nowhere does not exist" in typing("leaderboard nowhere").err
     (typing.folder / "empty").mkdir()
-    assert "holds no run" in typing("leaderboard empty").err
+    assert "contains no run" in typing("leaderboard empty").err
     assert "that can be allowed" in typing("leaderboard runs --allow anything").err
     with pytest.raises(PlanError, match="no run to rank"):
         polymeter.leaderboard()

@@ -89,7 +89,7 @@ def test_a_sample_without_a_verdict_shows_in_the_table_and_the_exit_code(
         (["agree", "first"], "A comparison needs a second run or labels."),
         (["agree", "first", "first", "first"], "At most two runs can be compared."),
         (["agree", "first", "--column", "labels"], "Did you mean 'label'?"),
-        (["agree", "first", "--column", "answer"], "Column 'answer' is 'answer 0', which is not a label"),
+        (["agree", "first", "--column", "answer"], "Column 'answer' has the value 'answer 0', which is not a label"),
         (["agree", "first", "first", "--metric", "acc"], "no numeric scores for the metric 'acc'"),
     ],
 )

@@ -43,7 +43,7 @@ def label_of(value: Any, what: str, where: str) -> float | None:
         number = math.nan
     if not math.isfinite(number):
         raise PlanError(
-            f"{what} is {str(value)[:40]!r}, which is not a label that scores can be compared with.",
+            f"{what} has the value {str(value)[:40]!r}, which is not a label that scores can be compared with.",
             where=where,
             hint=f"A label must be a number or one of {', '.join(_WORDS)}.",
         )

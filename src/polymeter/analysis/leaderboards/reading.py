@@ -87,7 +87,7 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
             inside = [*_runs_below(path, _DEPTH)]
         if not inside:
             raise PlanError(
-                f"The folder {path} holds no run.",
+                f"The folder {path} contains no run.",
                 where=str(path),
                 hint=f"A run folder has a run.json. Run folders are searched up to {_DEPTH} levels deep.",
             )
