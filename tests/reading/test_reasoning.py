@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError
@@ -108,6 +108,7 @@ def test_stop_strings_count_from_the_start_where_a_system_has_them_so() -> None:
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+@example(" b\n<think></think> b\n")
 def test_a_text_that_was_cut_at_a_stop_string_stays_as_it_is(text: str) -> None:
     assert cut_at_stop(cut_at_stop(text, ["b", "\n\n"]), ["b", "\n\n"]) == cut_at_stop(text, ["b", "\n\n"])
 
@@ -116,6 +117,7 @@ def test_a_hostile_answer_takes_linear_time() -> None:
     assert without_reasoning("<think></think>" * 50_000 + "A") == "A"
     assert without_reasoning("<think>" * 50_000 + "A") == ""
     assert without_reasoning("x</think>" * 50_000 + "A") == "A"
+    assert cut_at_stop("<think></think>b" * 50_000, ["b"]).endswith("</think>")
 
 
 def test_tags_of_a_template_come_beside_the_usual_ones() -> None:

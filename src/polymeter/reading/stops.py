@@ -6,7 +6,7 @@ line after ``</think>`` ends nothing, and an answer that begins with a line brea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from polymeter.core.request import Tags
 from polymeter.reading.reasoning import answer_stretches
@@ -24,7 +24,16 @@ def cut_at_stop(text: str, stops: Sequence[str], tags: Tags | None = None, *, is
     """
     if not any(stop in text for stop in stops if stop):  # in most answers
         return text
-    for start, limit in [(0, len(text))] if is_whole else answer_stretches(text, tags):
+    if is_whole:
+        return _cut(text, stops, [(0, len(text))])
+    left = _cut(text, stops, answer_stretches(text, tags))
+    # If nothing of the answer is left after the reasoning, the text before the reasoning counts as the answer.
+    return left if left == text else _cut(left, stops, answer_stretches(left, tags))
+
+
+def _cut(text: str, stops: Sequence[str], stretches: Iterable[tuple[int, int]]) -> str:
+    """Return the text up to the first stop string that begins in one of the stretches."""
+    for start, limit in stretches:
         found = [place for stop in stops if stop and 0 <= (place := text.find(stop, start)) < limit]
         if found:
             return text[: min(found)]
