@@ -49,7 +49,7 @@ def test_half_a_character_is_written_as_its_escape_and_comes_back():
     assert load(text) == {"cut": "a\ud83d", "whole": "😀"}
 
 
-def test_a_text_with_bare_words_is_mended_and_any_other_is_untouched():
+def test_a_text_with_bare_words_is_repaired_and_any_other_is_untouched():
     assert load(strict('{"a":NaN,"b":[-Infinity],"c":"NaN Infinity"}')) == {
         "a": "NaN",
         "b": ["-Infinity"],

@@ -1,4 +1,4 @@
-"""Usage summed from journals: of this version, of older ones, mended ones and copied ones."""
+"""Usage summed from journals: of this version, of older ones, repaired ones and copied ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from polymeter.store.exports.copying import take_answers
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, Session
 from polymeter.store.journal_writer import JournalWriter
-from polymeter.store.mending import find_damage, mend
 from polymeter.store.reading.usage import model_names, tokens, usage_of_journal, usage_of_run
+from polymeter.store.repairing import find_damage, repair
 from polymeter.store.schema import upgrade
 from polymeter.store.wire import write_response
 from tests.store.rows import answer_row
@@ -107,12 +107,12 @@ def test_an_older_journal_is_read_and_gone_on_with(folder: RunFolder, version: i
     assert after.unknown.get("failed") == (2 if version == 2 else None)
 
 
-def test_a_mended_journal_keeps_failed_tries_that_are_intact(folder: RunFolder) -> None:
+def test_a_repaired_journal_keeps_failed_tries_that_are_intact(folder: RunFolder) -> None:
     with closing(sqlite3.connect(folder.journal)) as db, db:
         db.execute("UPDATE failed_tries SET sample=5 WHERE number=1")
     damage = find_damage(folder.journal)
     assert damage.describe() == "1 failed try not matching its checksum"
-    mend(folder.journal)
+    repair(folder.journal)
     assert not find_damage(folder.journal)
     assert usage_of_run(folder, MANIFEST)["model", "openai:m"].failed == 2
 

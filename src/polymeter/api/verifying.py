@@ -20,7 +20,7 @@ from polymeter.run.finish.verify import reduce_again
 from polymeter.store.exports.imported import imported_from
 from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.journal import Journal
-from polymeter.store.mending import find_damage
+from polymeter.store.repairing import find_damage
 from polymeter.store.verifying import (
     changed_files,
     damaged_media,

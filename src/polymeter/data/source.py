@@ -23,12 +23,12 @@ from polymeter.core.media.sources import is_elsewhere
 from polymeter.core.text.secrets import hide_secrets
 from polymeter.data.fetching.addresses import UnresolvedError, public_addresses
 from polymeter.data.fetching.fetch import is_offline_now
-from polymeter.data.mending import load_files
 from polymeter.data.opening.cards import check_card
 from polymeter.data.opening.explaining import SourceError, explain, missing_split
 from polymeter.data.opening.local import is_saved, open_local, open_saved
 from polymeter.data.opening.media_folders import folder_problem
 from polymeter.data.opening.snapshot import fetch_media
+from polymeter.data.repairing import load_files
 
 if TYPE_CHECKING:
     import datasets

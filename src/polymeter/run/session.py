@@ -22,7 +22,7 @@ from polymeter.run.finish import manifest as manifests
 from polymeter.run.finish import sessions
 from polymeter.run.plan.plan import Plan, cache_folder
 from polymeter.store.folder import RunFolder, open_folder
-from polymeter.store.mending import find_damage, mend
+from polymeter.store.repairing import find_damage, repair
 from polymeter.store.schema import upgrade
 
 
@@ -90,7 +90,7 @@ def _begin(
                 where=str(folder.journal),
                 hint="Restore it from a copy, or --restart to ask everything again.",
             )
-        damage = _mended(folder, progress)
+        damage = _repaired(folder, progress)
         kind = "resume" if kind == "run" else kind
         for sentence in (*sessions.moved(before, plan), sessions.reads_anew(_with_this(before))):
             if sentence:
@@ -116,7 +116,7 @@ def _with_this(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**manifest, "sessions": [*(manifest.get("sessions") or ()), {"rules": sessions.rules()}]}
 
 
-def _mended(folder: RunFolder, progress: Progress) -> str:
+def _repaired(folder: RunFolder, progress: Progress) -> str:
     """Return the damage to the journal, which is in order afterwards; empty if there was none."""
     if not folder.journal.exists():
         return ""
@@ -124,7 +124,7 @@ def _mended(folder: RunFolder, progress: Progress) -> str:
     damage = find_damage(folder.journal)
     if not damage:
         return ""
-    mend(folder.journal)
+    repair(folder.journal)
     progress.note(
         f"The journal is damaged: {damage.describe()}. Every sample is run again over the answers that are intact; "
         "only what is missing is asked for."

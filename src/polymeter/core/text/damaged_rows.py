@@ -1,9 +1,9 @@
 """Marks of rows that are damaged in their file: their text carries a mark with the file and the line.
 
 Readers of JSON accept a whole file or none. So a file with escapes that are not Unicode is repaired before it is read
-(``data.mending``). The mark consists of characters that Unicode reserves for such uses inside a program. It stays with
-the row through everything that a task's author does with it, until the row is about to be used: then this row fails
-alone.
+(``data.repairing``). The mark consists of characters that Unicode reserves for such uses inside a program. It stays
+with the row through everything that a task's author does with it, until the row is about to be used: then this row
+fails alone.
 """
 
 from __future__ import annotations

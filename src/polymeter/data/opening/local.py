@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import DataError, boundary
-from polymeter.data.mending import load_files
 from polymeter.data.opening.explaining import explain
 from polymeter.data.opening.preparing import load_dataset
 from polymeter.data.origins import shift_origin
+from polymeter.data.repairing import load_files
 
 if TYPE_CHECKING:
     import datasets

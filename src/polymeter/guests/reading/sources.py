@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from polymeter.core.errors import PlanError
+from polymeter.core.names.catalog import Entry
 from polymeter.core.names.systems import import_roots
 from polymeter.guests.loading.neighbours import beside_checkout, package_root, tree_file
 
@@ -34,6 +35,17 @@ def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
         files_seen.add(file)
         waiting.extend(imported.of(file))
     return tuple(sorted(files_seen))
+
+
+def no_yaml(entry: Entry, what: str) -> PlanError:
+    """Return the error for a benchmark that consists of Python files, when it is wanted as YAML. It names the files.
+
+    Args:
+        entry: The benchmark.
+        what: What it is: "Benchmark 'pope' is a Python class".
+    """
+    files = ", ".join(file.name for file in files_behind([entry.file])) if entry.file.is_file() else "its script"
+    return PlanError(f"{what} and has no form as YAML.", where=str(entry.file), hint=f"Share its files: {files}.")
 
 
 def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]:

@@ -405,14 +405,14 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
         import pathlib
         seen = pathlib.Path({place!r})
         seen.write_text(seen.read_text() + "x" * len(requests) if seen.exists() else "x" * len(requests))
-        if len(seen.read_text()) > 3 and not seen.with_name("mended").exists():
+        if len(seen.read_text()) > 3 and not seen.with_name("repaired").exists():
             raise RuntimeError("broken for now")
         return [self.task_dict[r.args[4]][r.args[5]][r.args[3]]["colour"] for r in requests]
     """.replace("{place!r}", repr(str(tmp_path / "asked")))
     path = wrapper_file(tmp_path, code)
     first = run_wrapper(tmp_path, "colours", path)
     assert first.n_failed == 3
-    (tmp_path / "mended").touch()
+    (tmp_path / "repaired").touch()
     second = run_wrapper(tmp_path, "colours", path)
     assert (second.n_failed, second.value("colours", "exact_match")) == (0, 1.0)
     assert len((tmp_path / "asked").read_text()) == 6 + 3

@@ -120,7 +120,7 @@ def test_whatever_evaluate_returns(tmp_path: Path, returned: str, found: dict) -
     assert values(run_toy(write_class(tmp_path / "lib", body), tmp_path / "run")) == found
 
 
-def test_an_evaluate_that_fails_keeps_the_answers_and_is_called_again_when_it_is_mended(tmp_path: Path) -> None:
+def test_an_evaluate_that_fails_keeps_the_answers_and_is_called_again_when_it_is_repaired(tmp_path: Path) -> None:
     broken = "def evaluate(self, eval_file, **judge_kwargs):\n    raise KeyError('prediciton')\n"
     file = write_class(tmp_path / "lib", broken)
     model = painter()

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, Problem
+from polymeter.core.errors import Problem
 from polymeter.core.format import Format, HubSource, Loaded, OpenContext, PageKeys
 from polymeter.core.model import ModelTraits
 from polymeter.core.names.catalog import Catalog, Entry, Root
@@ -48,14 +48,9 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
     Raises:
         PlanError: always; it names the files.
     """
-    from polymeter.guests.reading.sources import files_behind
+    from polymeter.guests.reading.sources import no_yaml
 
-    files = ", ".join(file.name for file in files_behind([entry.file])) if entry.file.is_file() else "its script"
-    raise PlanError(
-        f"Benchmark {entry.name!r} is written in Python and has no form as YAML.",
-        where=str(entry.file),
-        hint=f"Share its files: {files}.",
-    )
+    raise no_yaml(entry, f"Benchmark {entry.name!r} is written in Python")
 
 
 def _check(entry: Entry, catalog: Catalog) -> list[Problem]:

@@ -15,7 +15,7 @@ from polymeter.store.checksums import JournalText, checksum, stored_checksum
 from polymeter.store.database import JournalError
 from polymeter.store.journal import Journal, Session
 from polymeter.store.journal_writer import JournalWriter
-from polymeter.store.mending import find_damage, mend
+from polymeter.store.repairing import find_damage, repair
 from polymeter.store.schema import upgrade
 from tests.store.rows import answer_row, sample_row, score_row
 
@@ -102,7 +102,7 @@ def test_a_changed_row_is_found_and_the_others_are_kept(path: Path, table: str, 
     damage = find_damage(path)
     assert set(damage.rows) == {table}
     assert said in damage.describe()
-    mend(path)
+    repair(path)
     assert not find_damage(path)
     lost = damage.rows.get("responses", 0)
     with closing(Journal(path)) as journal:
@@ -110,14 +110,14 @@ def test_a_changed_row_is_found_and_the_others_are_kept(path: Path, table: str, 
         assert n_answers == 2 * N - lost
         assert [*journal.rows("first")] == [], "every sample is run again over the answers"
         assert journal.task_ids == {"first": 1, "second": 2}
-    assert not list(path.parent.glob("*.mended"))
+    assert not list(path.parent.glob("*.repaired"))
 
 
-def test_a_mended_journal_does_not_take_over_the_log_of_the_old_one(path: Path) -> None:
+def test_a_repaired_journal_does_not_take_over_the_log_of_the_old_one(path: Path) -> None:
     change(path, "UPDATE scores SET body='x' WHERE sample=1")
     with closing(sqlite3.connect(path)) as other:  # a reader keeps the log in place
         other.execute("SELECT count(*) FROM scores").fetchone()
-        mend(path)
+        repair(path)
     assert not path.with_name("journal.db-wal").exists()
     assert not find_damage(path)
 

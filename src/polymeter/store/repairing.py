@@ -95,13 +95,13 @@ def find_damage(path: Path) -> Damage:
     return Damage({table: n for table, n in bad.items() if n}, structure, n_rows, n_unchecked)
 
 
-def mend(path: Path) -> None:
+def repair(path: Path) -> None:
     """Write a journal anew with the requests and answers in it that are intact, and put it in the old one's place.
 
     Raises:
         JournalError: if the old one cannot be read to its end.
     """
-    fresh = path.with_name(path.name + ".mended")
+    fresh = path.with_name(path.name + ".repaired")
     fresh.unlink(missing_ok=True)
     with journal_at(path), closing(connect(path)) as old, closing(sqlite3.connect(fresh)) as new:
         old.text_factory = JournalText

@@ -47,10 +47,10 @@ def load_files(builder: str, *args: Any, **kwargs: Any) -> datasets.Dataset | da
         folder, files = kwargs.get("cache_dir"), kwargs.get("data_files")
         if folder is None or files is None:
             raise
-        mended = _mended_copies(files, Path(folder) / "mended")
-        if mended == files:
+        repaired = _repaired_copies(files, Path(folder) / "repaired")
+        if repaired == files:
             raise
-    return load_dataset(builder, *args, **{**kwargs, "data_files": mended})
+    return load_dataset(builder, *args, **{**kwargs, "data_files": repaired})
 
 
 def _cache(kwargs: Mapping[str, Any]) -> Path:
@@ -77,7 +77,7 @@ def _paths_in(files: Any) -> Iterator[Path]:
         yield Path(str(files))
 
 
-def mended_json(data: bytes, name: str) -> str | None:
+def repaired_json(data: bytes, name: str) -> str | None:
     """The text of a JSON or JSON Lines file whose damaged rows are replaced and marked; ``None`` if there are none.
 
     Args:
@@ -90,21 +90,21 @@ def mended_json(data: bytes, name: str) -> str | None:
         rows = _json_or_nothing(data)
         if not isinstance(rows, list):
             return None
-        mended = [_mended(row, mark(f"{name}, row {number}")) for number, row in enumerate(rows, 1)]
-        return json.dumps(mended, ensure_ascii=False) if mended != rows else None
+        repaired = [_repaired(row, mark(f"{name}, row {number}")) for number, row in enumerate(rows, 1)]
+        return json.dumps(repaired, ensure_ascii=False) if repaired != rows else None
     lines = data.split(b"\n")
-    texts = [_mended_line(line, mark(f"{name}:{number}")) for number, line in enumerate(lines, 1)]
+    texts = [_repaired_line(line, mark(f"{name}:{number}")) for number, line in enumerate(lines, 1)]
     changed = "\n".join(texts)
     return changed if changed.encode("utf-8", "replace") != data else None
 
 
-def _mended_line(line: bytes, marking: str) -> str:
+def _repaired_line(line: bytes, marking: str) -> str:
     text = line.decode("utf-8", "replace")
     if _ESCAPED_SURROGATE.search(line) is None and _is_text(line):
         return text
     row = _json_or_nothing(line)
-    mended = _mended(row, marking)
-    return text if row is None or mended == row else json.dumps(mended, ensure_ascii=False)
+    repaired = _repaired(row, marking)
+    return text if row is None or repaired == row else json.dumps(repaired, ensure_ascii=False)
 
 
 def _json_or_nothing(data: bytes) -> Any:
@@ -115,13 +115,13 @@ def _json_or_nothing(data: bytes) -> Any:
         return None
 
 
-def _mended(value: Any, marking: str) -> Any:
+def _repaired(value: Any, marking: str) -> Any:
     if isinstance(value, str):
         return marking + _SURROGATE.sub(_REPLACEMENT, value) if _SURROGATE.search(value) else value
     if isinstance(value, list):
-        return [_mended(item, marking) for item in value]
+        return [_repaired(item, marking) for item in value]
     if isinstance(value, dict):
-        return {key: _mended(item, marking) for key, item in value.items()}
+        return {key: _repaired(item, marking) for key, item in value.items()}
     return value
 
 
@@ -133,16 +133,16 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
-def _mended_copies(files: Any, folder: Path) -> Any:
+def _repaired_copies(files: Any, folder: Path) -> Any:
     """Return the files with damaged ones replaced by repaired copies, in the form that they are named in."""
     if isinstance(files, Mapping):
-        return {split: _mended_copies(item, folder) for split, item in files.items()}
+        return {split: _repaired_copies(item, folder) for split, item in files.items()}
     if isinstance(files, (list, tuple)):
-        return [_mended_copies(item, folder) for item in files]
+        return [_repaired_copies(item, folder) for item in files]
     path = Path(str(files))
     if path.suffix not in _ENDINGS or not path.is_file():
         return files
-    text = mended_json(path.read_bytes(), path.name)
+    text = repaired_json(path.read_bytes(), path.name)
     if text is None:
         return files
     copy = folder / f"{digest(text.encode())}{path.suffix}"

@@ -6,7 +6,7 @@ import pytest
 
 from polymeter.core.errors import DataError
 from polymeter.core.text.damaged_rows import check_undamaged, mark
-from polymeter.data.mending import mended_json
+from polymeter.data.repairing import repaired_json
 from polymeter.data.tables.tsv import columns_of, read_tsv
 
 HALF = b"\xed\xa0\x80"
@@ -46,13 +46,13 @@ def test_the_header_of_a_table_may_be_read_whatever_its_rows_hold(tmp_path):
 @pytest.mark.parametrize("bad", [b'{"q": "a\\ud800"}', b'{"q": "a\\uDFFF b"}', b'{"q": "' + HALF + b'"}'])
 def test_the_damaged_lines_of_json_lines_are_marked(bad):
     good = b'{"q": "\\ud83d\\ude00 \\\\ud800"}'
-    lines = mended_json(good + b"\n" + bad + b"\n", "r.jsonl").split("\n")
+    lines = repaired_json(good + b"\n" + bad + b"\n", "r.jsonl").split("\n")
     assert json.loads(lines[0]) == {"q": "😀 \\ud800"}
     assert marked(json.loads(lines[1])["q"], "r.jsonl:2")
 
 
 def test_a_damaged_row_of_a_json_list_is_marked_with_its_number():
-    text = mended_json(b'[{"q": "a"},\n {"q": ["b", "\\ud800"]}]', "r.json")
+    text = repaired_json(b'[{"q": "a"},\n {"q": ["b", "\\ud800"]}]', "r.json")
     assert json.loads(text)[0] == {"q": "a"}
     assert marked(json.loads(text)[1]["q"][1], "r.json, row 2")
 
@@ -60,5 +60,5 @@ def test_a_damaged_row_of_a_json_list_is_marked_with_its_number():
 @pytest.mark.parametrize(
     "data", [b'{"q": "\\ud83d\\ude00"}\n', b'{"q": "\\\\ud800"}\n', b"[1, 2]", b"no json \\ud800\n"]
 )
-def test_good_and_broken_json_is_not_mended(data):
-    assert mended_json(data, "r.jsonl") is None
+def test_good_and_broken_json_is_not_repaired(data):
+    assert repaired_json(data, "r.jsonl") is None
