@@ -17,6 +17,7 @@ PRIVATE_OF_OTHERS = {
     "data/origins.py": {"_indices"},
     "data/pickles.py": {"_Unpickler", "_restore_array"},  # what a pickle may do is decided by its steps, one by one
     "guests/contain.py": {"_core"},
+    "interop/evalscope/v1/scoring/math_answers.py": {"_unsorted_args"},
     "metrics/translation.py": {"_compute_score_from_stats", "_extract_corpus_statistics"},
     "models/hf/scoring/score_shared.py": {"_attn_implementation"},
     "guests/generators.py": {"_bit_generator", "_inst", "_rand"},

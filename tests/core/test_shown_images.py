@@ -156,6 +156,15 @@ def test_an_orientation_in_xmp_counts_like_one_in_exif() -> None:
     assert Image(by_exif).shown_hash() == Image(by_exif).content_hash()
 
 
+def test_an_orientation_is_searched_in_the_headers_of_a_jpeg_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, sideways = (saved(pil.new("RGB", (16, 8)), "JPEG", **more) for more in ({}, {"exif": turned(6)}))
+    colours = b"\xff\xe2\xea\x62" + bytes(60_000)  # a segment before that of the orientation
+    assert is_turned(sideways[:2] + colours + sideways[2:], "image/jpeg")
+    broken = [plain[:2], plain[:3], plain[:2] + b"?" + plain[2:], plain[:2] + b"\xff\xe2\0\0" + plain[2:]]
+    monkeypatch.setattr("polymeter.core.media.image_headers.opened_image", lambda data: pytest.fail("it was opened"))
+    assert not any(is_turned(data, "image/jpeg") for data in [plain + b"Exif\0tiff:Orientation", *broken])
+
+
 @pytest.mark.parametrize("wrap", ["bytes", "path", "function", "opened"])
 @each_kind
 def test_answers_are_shared_unless_the_image_was_shown_otherwise(kind: Kind, wrap: str, tmp_path: Path) -> None:

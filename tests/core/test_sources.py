@@ -1,16 +1,20 @@
-"""Paths whose names have another normal form of Unicode on the disk, texts that are no paths, and decoders."""
+"""Paths whose names have another normal form of Unicode on the disk, texts that are no paths, decoders, frames."""
 
 from __future__ import annotations
 
 import os
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from PIL import Image as pil
 
-from polymeter.core.content import Audio
+from polymeter.core.content import Audio, Image, Video
 from polymeter.core.media.sources import encoded_source, media_hash, on_disk, plain_source
 from polymeter.data.audio import samples
 
@@ -74,3 +78,53 @@ def test_a_decoder_that_does_not_say_what_it_was_made_of_is_its_samples() -> Non
     heard, rate = samples(decoder)
     assert (heard.tolist(), rate) == ([0.5, -0.5], 8000)
     assert samples(plain_source(decoder))[0].tolist() == [0.5, -0.5]
+
+
+def frames(*reds: int) -> list[Any]:
+    return [pil.new("RGB", (4, 2), (red, 0, 0)) for red in reds]
+
+
+def cube(first: int) -> NDArray[np.uint8]:
+    """Frames whose text shows nothing of the middle, where the two differ."""
+    array = np.zeros((40, 60, 60, 3), "uint8")
+    array[20, 30, 30, 0] = first
+    return array
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda red: Video(frames(1, red)),
+        lambda red: Video(tuple(frames(1, red))),
+        lambda red: Video(cube(red)),
+        lambda red: Video(list(cube(red))),
+        lambda red: Video(frames(red)[0]),
+        lambda red: Video([Image(one) for one in frames(1, red)]),
+        lambda red: Audio({"array": Tensor(cube(red)), "sampling_rate": 8000}),
+    ],
+    ids=["list", "tuple", "array", "list of arrays", "one image", "list of parts", "tensor"],
+)
+def test_frames_and_samples_are_identified_by_their_pixels_and_numbers(make: Callable[[int], Audio | Video]) -> None:
+    assert make(7).content_hash() == make(7).content_hash() != make(8).content_hash()
+
+
+def test_frames_are_identified_in_their_order_and_shape() -> None:
+    assert Video(frames(1, 2)).content_hash() != Video(frames(2, 1)).content_hash()
+    flat = np.zeros((2, 3, 4, 3), "uint8")
+    assert Video(flat).content_hash() != Video(flat.reshape(2, 4, 3, 3)).content_hash()
+
+
+def test_an_object_that_only_has_an_address_is_like_no_other() -> None:
+    source = object()
+    video = Video(source)
+    assert video.content_hash() == video.content_hash() != Video(source).content_hash()
+
+
+class Tensor:
+    """Numbers of a library whose arrays have no ``tobytes``."""
+
+    def __init__(self, array: NDArray[np.uint8]) -> None:
+        self._array = array
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NDArray[np.uint8]:
+        return self._array

@@ -209,6 +209,9 @@ def test_a_strip_shows_a_few_frames(clip, monkeypatch):
     found = strip(Video(str(clip)))
     assert (found.width, found.height, found.duration_s) == (64, 48, 5.0)
     assert found.image.width > 3 * found.image.height
+    frame_px = round(64 * found.image.height / 48)
+    gap = {found.image.getpixel((frame_px + 2, row)) for row in range(0, found.image.height, 20)}
+    assert all(min(colour) > 200 for colour in gap), "frames are apart"
     from polymeter.data import video_strip
 
     monkeypatch.setattr(video_strip, "_CHEAP_PIXELS", 0)

@@ -61,7 +61,7 @@ def test_the_command_line_takes_tags_and_counts_what_was_cut_off(
     words = ["run", "--model", "mock", "--model-args", "answer=<deep>the answer is", "--tasks", table(tmp_path)]
     assert main([*words, "--reasoning-tags", PAIRS, "--output", str(tmp_path / "run"), "--quiet"]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "1 answer ended inside the reasoning and counted as empty" in told
+    assert "WARNING: t: 1 of 1 answer is empty after the reasoning (100.0 %)" in told
     assert main([*words, "--reasoning-tags", '["|", "|"]', "--output", str(tmp_path / "other")]) == 2
     assert "is part of the opening tag" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()

@@ -11,14 +11,16 @@ import io
 import json
 import re
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, TypeVar
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
-from polymeter.core.machine.opened_files import Noted, is_own_file, note, noting
+from polymeter.core.machine.opened_files import FileState, Noted, is_own_file, note, noting, read_file, remember_digest
 from polymeter.core.media.image_headers import grey_bits, is_plain_file, is_turned
 from polymeter.core.media.pixels import check_pixels, opened_image
+from polymeter.core.media.showing import SHOWING_VERSION, AudioRule, ImageRule, MediaRule, VideoRule, stated_of_content
 from polymeter.core.media.shown_images import MEDIA_VERSION, as_shown, is_opaque, is_plain
 from polymeter.core.media.sources import (
     digest,
@@ -30,11 +32,14 @@ from polymeter.core.media.sources import (
     media_hash,
     on_disk,
     original,
+    pixels_hash,
     sniff_mime,
 )
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
+
+    from polymeter.core.records.shown_media import ShownMedium
 
 Modality = Literal["text", "image", "audio", "video"]
 
@@ -106,11 +111,13 @@ _KEYS_OF_MEDIA = frozenset(
 class _Memo:
     """The decoded content of a part. It is not part of its value; ``release`` empties it."""
 
-    __slots__ = ("content_hash", "decoded", "error", "files", "note", "resolved")
+    __slots__ = ("content_hash", "data", "decoded", "error", "files", "note", "resolved", "size")
 
     def __init__(self) -> None:
+        self.data: tuple[bytes, FileState | None] | None = None
         self.decoded: Any = None
         self.resolved: Any = None
+        self.size: tuple[int, int] | None = None
         self.content_hash: str | None = None
         self.error: PolymeterError | None = None
         self.note: dict[str, Any] | None = None
@@ -127,12 +134,15 @@ class Image:
         key: Stable identity of the image inside one run (dataset fingerprint, row, position), if it comes from the
             dataset. ``None``: the content is the identity.
         given: What the benchmark's author gave.
+        rule: What is shown of it, as far as the task or the run states that.
     """
 
     source: Path | str | bytes | PILImage | Callable[[], Any]
     key: str | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False)
     given: Given | None = field(default=None, repr=False)
+    rule: ImageRule | None = field(default=None, repr=False)
+    _sent: list[ShownMedium] = field(default_factory=list, repr=False)
     modality: ClassVar[Modality] = "image"
 
     @property
@@ -154,7 +164,7 @@ class Image:
         if image is None:
             try:
                 with boundary(DataError, lambda: f"Decoding the image {self.place()}"):
-                    image = memo.decoded = _decode(self._resolve(), self.place)
+                    image = memo.decoded = _decode(self._read(), self.place)
             except DataError as error:
                 memo.error = error.without_traceback()
                 raise
@@ -198,12 +208,18 @@ class Image:
             return image.size
         if memo.error is not None:
             raise memo.error.without_traceback()
+        if memo.size is not None:
+            return memo.size
         try:
             with boundary(DataError, lambda: f"Opening the image {self.place()}"):
-                return _upright_size(self._resolve(), self.place)
+                source = self._read()
+                size = _upright_size(source, self.place)
         except DataError as error:
             memo.error = error.without_traceback()
             raise
+        if isinstance(source, bytes):  # a Pillow image may be changed by its owner
+            memo.size = size
+        return size
 
     def encoded(self) -> tuple[bytes, str]:
         """The image as ``(bytes, MIME type)``. Bytes in a format that endpoints accept are returned unchanged.
@@ -228,7 +244,7 @@ class Image:
         Raises:
             DataError: if the source is missing or unreadable.
         """
-        source = original(self._resolve())
+        source = original(self._read())
         return source if isinstance(source, bytes) else None
 
     def content_hash(self) -> str:
@@ -237,20 +253,28 @@ class Image:
         """
         memo = self._memo
         if memo.content_hash is None:
-            source = self.source.encode() if is_elsewhere(self.source) else self.original_bytes()
-            if source is not None:
-                memo.content_hash = digest(source)
-            else:
-                image = self.open()
-                head = f"{image.mode}:{image.width}x{image.height}:".encode()
-                memo.content_hash = digest(head + image.tobytes())
-            memo.content_hash = _marked(memo.content_hash, self.given)
-        return memo.content_hash
+            memo.content_hash = self._hash()
+        return _marked(memo.content_hash, self.given)
+
+    def _hash(self) -> str:
+        if is_elsewhere(self.source):
+            return digest(self.source.encode())
+        source = self.original_bytes()
+        if source is None:
+            return pixels_hash(self.open())
+        made = digest(source)
+        read = self._memo.data  # another thread may have read it meanwhile
+        if read is not None and read[0] is source and read[1] is not None:
+            remember_digest(read[1], made)
+        return made
 
     def shown_hash(self) -> str:
-        """Hex digest of what a model is shown: ``content_hash``, and the version of the rules if the first rules showed
-        this image otherwise. Answers of one run may serve another as long as it is the same.
+        """Hex digest of what a model is shown: ``content_hash``, the version of the rules if the first rules showed
+        this image otherwise, and its own rule. Answers of one run may serve another as long as it is the same.
         """
+        return under_rule(self._usually_shown_hash(), self.rule)
+
+    def _usually_shown_hash(self) -> str:
         shown = self.content_hash()
         if is_elsewhere(self.source) and self._memo.resolved is None:
             return shown
@@ -286,7 +310,8 @@ class Image:
         return len(data) if isinstance(data, bytes) else 0
 
     def release(self) -> None:
-        """Forget the decoded pixels; they are decoded again when they are next used."""
+        """Forget the decoded pixels and what was read; both are read again when they are next used."""
+        self._memo.data = None
         self._memo.decoded = None
         self._memo.resolved = None
 
@@ -303,6 +328,15 @@ class Image:
     def annotate(self, note: dict[str, Any]) -> None:
         """Set ``note``."""
         self._memo.note = note
+
+    @property
+    def sent(self) -> ShownMedium | None:
+        """The record of what a model was shown of it, once there is one."""
+        return self._sent[0] if self._sent else None
+
+    def record_sent(self, sent: ShownMedium) -> None:
+        """Set ``sent``."""
+        self._sent[:] = [sent]
 
     def describe(self) -> str:
         """A short name for messages."""
@@ -321,12 +355,7 @@ class Image:
         named = file() if callable(file) else file
         if named:
             return str(named)
-        of_row = _KEY_OF_ROW.fullmatch(self.key or "")
-        if of_row is None:
-            return self.describe()
-        number = of_row["number"]
-        which = f"number {int(number) + 1}" if number else repr(of_row["column"])
-        return f"{which} of row {of_row['row']}"
+        return place_of_key(self.key or "") or self.describe()
 
     def file_name(self) -> str:
         """The name of the file that the dataset gives for the image; empty if it gives none, or has not been read yet.
@@ -368,6 +397,18 @@ class Image:
             memo.files = files or None
         return memo.resolved
 
+    def _read(self) -> Any:
+        """The source of ``_resolve``, with the bytes of a file or a data URL in its place. They are read once until
+        ``release``: an image is looked at, previewed, hashed and sent.
+        """
+        source, memo = self._resolve(), self._memo
+        if not isinstance(source, (Path, str)):
+            return source
+        read = memo.data
+        if read is None:
+            read = memo.data = _read_whole(source)
+        return read[0]
+
 
 class _Carried:
     """The base of audio and video: a source that others decode, and a note about it."""
@@ -375,8 +416,22 @@ class _Carried:
     __slots__ = ()
     source: Any
     key: str | None
+    rule: MediaRule | None
     _memo: _Memo
+    _sent: list[ShownMedium]
     modality: ClassVar[Modality]
+
+    def content_hash(self) -> str:
+        """Hex digest of its content."""
+        raise NotImplementedError
+
+    def _source_hash(self) -> str:
+        """Hex digest of the source, which is remembered unless the source is a file: that may change."""
+        if isinstance(self.source, (str, Path)):
+            return media_hash(self.source)
+        if self._memo.content_hash is None:
+            self._memo.content_hash = media_hash(self.source)
+        return self._memo.content_hash
 
     @property
     def is_url(self) -> bool:
@@ -420,6 +475,12 @@ class _Carried:
             return bytes(original(origin))
         return origin if isinstance(origin, bytes) else None
 
+    def shown_hash(self) -> str:
+        """Hex digest of what a model is shown: ``content_hash`` and the rule. Answers of one run may serve another as
+        long as it is the same.
+        """
+        return under_rule(self.content_hash(), self.rule)
+
     def note_files(self, noted: Noted) -> None:
         """Note the file that it comes from, if it is in one."""
         source = encoded_source(self.source)
@@ -436,6 +497,15 @@ class _Carried:
         """Set ``note``."""
         self._memo.note = note
 
+    @property
+    def sent(self) -> ShownMedium | None:
+        """The record of what a model was shown of it, once there is one."""
+        return self._sent[0] if self._sent else None
+
+    def record_sent(self, sent: ShownMedium) -> None:
+        """Set ``sent``."""
+        self._sent[:] = [sent]
+
     def describe(self) -> str:
         """A short name for messages."""
         return str(self.source)[:120] if isinstance(self.source, (str, Path)) else self.key or self.modality
@@ -449,17 +519,28 @@ class Audio(_Carried):
     key: str | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False)
     given: Given | None = field(default=None, repr=False)
+    rule: AudioRule | None = field(default=None, repr=False)
+    _sent: list[ShownMedium] = field(default_factory=list, repr=False)
     modality: ClassVar[Modality] = "audio"
 
     def content_hash(self) -> str:
         """Hex digest of the recording's bytes, or of its samples and rate."""
-        return _marked(media_hash(self.source), self.given)
+        return _marked(self._source_hash(), self.given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Video(_Carried):
     """A video: a path or URL, encoded bytes, or frames; optionally only the part from ``start_s`` to ``end_s``
     (seconds).
+
+    Attributes:
+        source: The video.
+        key: Stable identity of the video inside one run, as that of an ``Image``.
+        start_s: Start of the part that is shown.
+        end_s: Its end.
+        given: What the benchmark's author gave.
+        rule: What is shown of it, as far as the task or the run states that.
+        subtitles: The file of its subtitles, or their text. They are shown if ``rule`` says so.
     """
 
     source: Any
@@ -468,11 +549,46 @@ class Video(_Carried):
     end_s: float | None = None
     _memo: _Memo = field(default_factory=_Memo, repr=False)
     given: Given | None = field(default=None, repr=False)
+    rule: VideoRule | None = field(default=None, repr=False)
+    _sent: list[ShownMedium] = field(default_factory=list, repr=False)
+    subtitles: Path | str | None = field(default=None, repr=False)
     modality: ClassVar[Modality] = "video"
 
+    @property
+    def subtitles_shown(self) -> Path | str | None:
+        """The file or text of its subtitles; ``None``: it has none, or they are not shown."""
+        return self.subtitles if self.rule is not None and self.rule.shows_subtitles else None
+
     def content_hash(self) -> str:
-        """Hex digest of the video's bytes and of the part that is shown."""
-        return _marked(digest(f"{media_hash(self.source)}:{self.start_s}:{self.end_s}".encode()), self.given)
+        """Hex digest of the video's bytes, of the part that is shown, and of its subtitles if these are shown."""
+        whole = f"{self._source_hash()}:{self.start_s}:{self.end_s}"
+        subtitles = self.subtitles_shown
+        if subtitles is not None:
+            text = digest(subtitles.encode()) if is_subtitle_text(subtitles) else media_hash(subtitles)
+            whole = f"{whole}:subtitles:{text}"
+        return _marked(digest(whole.encode()), self.given)
+
+    def note_files(self, noted: Noted) -> None:
+        """Note the files that it and its subtitles come from."""
+        super(Video, self).note_files(noted)
+        subtitles = self.subtitles_shown
+        if subtitles is not None and not is_subtitle_text(subtitles):
+            _note_path(subtitles, noted)
+
+
+def is_subtitle_text(source: Path | str) -> TypeGuard[str]:
+    """Return whether subtitles are given as their text: a string with a line break or the mark of a time, or a blank
+    one. Any other string is the path of a file.
+    """
+    return isinstance(source, str) and (not source.strip() or "\n" in source or "-->" in source)
+
+
+def under_rule(content_hash: str, rule: MediaRule | None) -> str:
+    """The hash of a medium's content, which also counts the rule by which it is shown, if there is one."""
+    if rule is None:
+        return content_hash
+    settings = json.dumps(stated_of_content(rule), sort_keys=True)
+    return digest(f"{content_hash}:{SHOWING_VERSION}:{settings}".encode())
 
 
 def _marked(content_hash: str, given: Given | None) -> str:
@@ -484,13 +600,41 @@ def _note_path(source: Any, noted: Noted) -> None:
         note(noted, on_disk(str(source)))
 
 
+def place_of_key(key: str) -> str:
+    """The place of a medium in its dataset, by its key: ``'photo' of row 3``; empty if the key names none."""
+    of_row = _KEY_OF_ROW.fullmatch(key)
+    if of_row is None:
+        return ""
+    number = of_row["number"]
+    which = f"number {int(number) + 1}" if number else repr(of_row["column"])
+    return f"{which} of row {of_row['row']}"
+
+
 def is_image(value: Any) -> bool:
     """Return whether a value is an ``Image`` part or a Pillow image."""
     return isinstance(value, Image) or is_pil(value)
 
 
+_Medium = TypeVar("_Medium", bound="Image | Audio | Video")
+
+
+def recorded_apart(medium: _Medium, **changes: Any) -> _Medium:
+    """The same medium, with changes of its fields. All that is read of either is there for both, but what a model is
+    shown of one is not recorded of the other.
+    """
+    return replace(medium, _sent=[], **changes)
+
+
 Media = Image | Audio | Video
 Part = Text | Image | Audio | Video
+
+
+def _read_whole(source: Path | str) -> tuple[bytes, FileState | None]:
+    """The bytes of a file, and its state; of a data URL no state."""
+    if not is_url(source):
+        with suppress(OSError, ValueError):  # what is wrong with it is said below
+            return read_file(on_disk(str(source)))
+    return original(source), None
 
 
 def _decode(source: Any, name: Callable[[], str]) -> PILImage:

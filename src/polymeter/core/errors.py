@@ -86,6 +86,10 @@ class UnfitError(PlanError):
     """A model cannot do what a task asks for. With ``--skip-unfit`` the other tasks are run."""
 
 
+class MissingPackageError(PlanError):
+    """A package that the evaluation needs is not installed."""
+
+
 class DataError(PolymeterError):
     """A dataset, row or piece of media is missing or broken."""
 
@@ -140,11 +144,12 @@ class ModelError(PolymeterError):
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A file that could not be read as a benchmark, which a listing shows and does not raise. ``where`` is
-    ``file:line``.
+    ``file:line``; ``names`` are the benchmarks in it that are known and cannot be run.
     """
 
     where: str
     message: str
+    names: tuple[str, ...] = ()
 
     @property
     def file(self) -> Path:
@@ -163,6 +168,11 @@ def enumerated(noun: str, names: Iterable[int | str], *, n: int = 5) -> str:
     named = [str(name) for name in names]
     more = f" and {len(named) - n} more" if len(named) > n else ""
     return f"{noun}{'s' if len(named) > 1 else ''} {', '.join(named[:n])}{more}"
+
+
+def no_folder(path: str | Path) -> str:
+    """Return the sentence of an error about a place that is not a folder: it may be a file, or may not exist."""
+    return f"{path} is a file, not a folder." if Path(path).is_file() else f"The folder {path} does not exist."
 
 
 def did_you_mean(name: str, known: Iterable[str], *, n: int = 3) -> str:
@@ -216,7 +226,7 @@ def outside_of_polymeter(file: str) -> bool:
         "site-packages" in path.parts
         or path.suffix in _COMPILED
         or path.is_relative_to(sysconfig.get_path("stdlib"))
-        or file.startswith("<frozen")
+        or file.startswith(("<frozen", "<string>"))  # the latter is code that dataclasses and others have made
     )
     return not is_machinery and not _is_of_polymeter(file)
 

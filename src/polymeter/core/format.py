@@ -130,6 +130,7 @@ class HubSource:
         hub: Whose it is: ``huggingface`` or ``modelscope``.
         cache_dir: Where files of ModelScope are kept.
         is_exact: Whether the task reads what is named here. Else its code chooses among the files of the dataset.
+        mirrors: Further ids of the same data.
     """
 
     path: str
@@ -139,6 +140,7 @@ class HubSource:
     hub: str = HUGGING_FACE
     cache_dir: Path | None = None
     is_exact: bool = True
+    mirrors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +151,13 @@ class FileSource:
         name: What the task calls its data.
         url: The address.
         here: The file on this machine, if it exists.
+        mirrors: Further addresses of the same data.
     """
 
     name: str
     url: str
     here: Path | None
+    mirrors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

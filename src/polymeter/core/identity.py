@@ -18,7 +18,8 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from polymeter.core.content import Image, Text, beside
+from polymeter.core.content import Text, beside, under_rule
+from polymeter.core.media.showing import SHOWING_VERSION, stated
 from polymeter.core.media.sources import digest
 from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
 from polymeter.core.text.codec import json_encoder
@@ -194,8 +195,9 @@ def source_hash(files: Iterable[Path], config: Any = None) -> str:
 
 def _media_identity(part: Any, by_content: bool) -> Any:
     if part.key is not None and not by_content:
-        return ["key", part.key, getattr(part, "start_s", None), getattr(part, "end_s", None)]
-    return part.shown_hash() if by_content and isinstance(part, Image) else part.content_hash()
+        named = ["key", part.key, getattr(part, "start_s", None), getattr(part, "end_s", None)]
+        return named if part.rule is None else [*named, SHOWING_VERSION, stated(part.rule)]
+    return part.shown_hash() if by_content else under_rule(part.content_hash(), part.rule)
 
 
 def _seeds(request: Request) -> tuple[int, ...]:

@@ -53,6 +53,14 @@ class Metric:
         runs_code: Whether it runs code that the model writes.
         bounds: The range of the value of one sample, which the interval of its mean never leaves; ``None`` for an end
             that it does not have.
+        aggregation_with: ``(**kwargs) → aggregation``, for a metric whose default aggregation has arguments of its own;
+            ``score`` does not get these.
+        takes_image_size: ``(**kwargs) → whether`` the score also gets ``image_size``, the width and height of the
+            image in the row in pixels; ``None``: it never does.
+        extract: ``(prediction, **kwargs) → text``: the part of an answer that it compares with references, in the form
+            in which it does; its result is ``None`` if it finds none. ``None``: it compares no such part.
+        only_computed: Whether all of this holds only for values that the metric computes. Values of the same name that
+            a task computes itself then have the aggregation and the bounds of an unknown name.
         check: Called with the metric's keyword arguments before any request is made; raises PlanError if weights or
             packages that it needs are missing.
     """
@@ -70,6 +78,10 @@ class Metric:
     bounds: Bounds = UNBOUNDED
     takes_all: bool = False
     runs_code: bool = False
+    aggregation_with: Callable[..., Aggregation] | None = None
+    takes_image_size: Callable[..., bool] | None = None
+    only_computed: bool = False
+    extract: Callable[..., str | None] | None = None
 
     @property
     def output_types(self) -> tuple[str, ...]:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError
+from polymeter.core.media.showing import Showing
 from polymeter.core.names.parity import NO_PARITY, Parity
 
 if TYPE_CHECKING:
+    from polymeter.core.content import Media
     from polymeter.core.request import Message, Origin, Parameters, Request, RequestKind, Response, Tags
     from polymeter.core.rows import RowAccess
 
@@ -134,6 +136,46 @@ class _BaseModel(ABC):
         when the run is planned, and again in the report.
         """
         return {}
+
+    def unfollowed(self, showing: Showing) -> Mapping[str, str]:
+        """The settings among a task's rules for showing media that this model does not follow (``video.audio``), each
+        with the reason. They are shown once, when the run is planned, and again in the report.
+        """
+        if self.traits.is_foreign:
+            names = [f"{kind}.{name}" for kind, rule in showing.stated().items() for name in rule]
+            return dict.fromkeys(names, "the wrapper gets media as the task gives them")
+        has_track = showing.video is not None and showing.video.audio == "track"
+        is_deaf = has_track and self.traits.modalities.get("audio") is False
+        return {"video.audio": "it accepts no audio, so videos are silent"} if is_deaf else {}
+
+    def decodes(self, medium: Media) -> bool:
+        """Return whether it shows this medium by Polymeter's own functions (``shown_image``, ``shown_video``,
+        ``shown_audio``), which decode it. Planning then checks that the packages for that are installed.
+        """
+        return False
+
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """The ways in which this model can be shown the subtitles of a video: ``whole``, ``at_frames``,
+        ``interleaved``. A model that uses ``ShownVideo.subtitles`` names them. A task that states another is refused.
+        """
+        return frozenset()
+
+    @property
+    def subtitles_hint(self) -> str:
+        """Another way to be shown them, as a sentence with a blank in front; empty: there is none."""
+        return ""
+
+    @property
+    def own_showing(self) -> Mapping[str, Any]:
+        """The settings of ``VideoRule`` by which a wrapper shows videos itself, as far as they are known."""
+        return {}
+
+    def plan_showing(self, showings: Sequence[Showing]) -> None:
+        """Note what the tasks of the run that may show videos state to be shown of media, each or nothing, for a model
+        that must know when it loads. Called before ``unfollowed`` and ``load``.
+        """
+        return None
 
     def known_settings(self) -> frozenset[str] | None:
         """The names of generation settings that this model accepts or gives a reason to ignore (``ignores``), besides

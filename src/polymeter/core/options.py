@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import MOST_PIXELS
 from polymeter.core.identity import canonical
+from polymeter.core.media.showing import Showing, read_showing
 from polymeter.core.names.parity import parity_name
 from polymeter.core.settings.scoring_limits import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
 from polymeter.core.text.yaml_text import DEEPEST
@@ -161,7 +162,7 @@ class RunOptions(Options):
 
     limit: float | None = identity(
         None,
-        "The maximum number of samples of each task; below 1: a share.",
+        "Maximum samples per task; below 1: a share.",
         gt=0,
         flag=flag("--limit", panel=HOW, metavar="N"),
     )
@@ -175,6 +176,21 @@ class RunOptions(Options):
         dict,
         "Generation settings that override the tasks': key=value,…",
         flag=flag("--gen-kwargs", panel=HOW, metavar="PAIRS", commands=(*_RUN, "pairwise")),
+    )
+    video: dict[str, Any] = later_identity(
+        dict,
+        "What is shown of videos, in place of the tasks' settings: rule=cut,frames=64,…",
+        flag=flag("--video", panel=HOW, metavar="PAIRS", commands=(*_RUN, SETTINGS)),
+    )
+    image: dict[str, Any] = later_identity(
+        dict,
+        "The same of images: max_side=1024,…",
+        flag=flag("--image", panel=HOW, metavar="PAIRS", commands=(*_RUN, SETTINGS)),
+    )
+    audio: dict[str, Any] = later_identity(
+        dict,
+        "The same of recordings: rate=16000,…",
+        flag=flag("--audio", panel=HOW, metavar="PAIRS", commands=(*_RUN, SETTINGS)),
     )
     num_fewshot: int | None = identity(
         None,
@@ -202,7 +218,7 @@ class RunOptions(Options):
     )
     revisions: dict[str, str] = later_identity(
         dict,
-        "The commit, branch or tag of a Hub dataset to read: id=revision. May be given several times.",
+        "The commit, branch or tag of a Hub dataset to read: id=revision.",
         flag=flag("--revision", panel=HOW, metavar="ID=REVISION", commands=(*_RUN, "fetch")),
     )
     weights: dict[str, str] = identity(
@@ -217,9 +233,14 @@ class RunOptions(Options):
     )
     mcq: ChoiceWay = later_identity(
         "loglikelihood",
-        "How multiple choice of task YAML is asked: loglikelihood (the default), or text: the options get "
+        "How multiple choice of task YAML is asked: loglikelihood (the default), or text: options get "
         "letters, and the answer names one.",
         flag=flag("--mcq", panel=HOW),
+    )
+    repeats: Count = later_identity(
+        1,
+        "Ask every question N times, each like its own run.",
+        flag=flag("--repeats", panel=HOW, metavar="N"),
     )
     panel: PanelRule = later_identity(
         "mean",
@@ -228,14 +249,18 @@ class RunOptions(Options):
     )
     panel_quorum: Count | None = later_identity(
         None,
-        "The number of judges that must give a verdict on a sample; with fewer it has no score. Default: all.",
+        "The number of judges that must give a verdict, or a sample has no score. Default: all.",
         flag=flag("--panel-quorum", panel=HOW, metavar="N", commands=(*_RUN, "score")),
     )
     reasoning_tags: Any = later_identity(
         None,
-        "Pairs of tags around reasoning in answers, for tasks that name none, as JSON; none: answers are kept "
-        "unchanged. Default: the usual tags, and those of the model's chat template.",
+        "Pairs of tags around reasoning, for tasks that name none, as JSON; none: answers are kept unchanged. Default: "
+        "the usual tags, and the chat template's.",
         flag=flag("--reasoning-tags", panel=HOW, metavar="PAIRS", commands=(*_RUN, "score")),
+    )
+    verdicts: dict[str, dict[str, Any]] = later_identity(
+        dict,
+        "Verdicts of people, by task: polymeter score --verdicts.",
     )
     apply_stops_to_foreign: bool = identity(False, "Cut the outputs of wrapped models at stop strings too.")
 
@@ -268,8 +293,8 @@ class RunOptions(Options):
     )
     concurrency: Count | Literal["auto"] = runtime(
         "auto",
-        "The maximum number of requests in flight at an endpoint, at each of its addresses if it has "
-        "several, or auto (the default): raised until it refuses.",
+        "Maximum requests in flight at an endpoint, at each address if it has several, or auto (the default): raised "
+        "until it refuses.",
         flag=flag("--concurrency", panel=SPEED, metavar="N", commands=(*_RUN, "score", "pairwise")),
     )
     executor: Literal["local", "ray"] = placement(
@@ -309,7 +334,7 @@ class RunOptions(Options):
     )
     lease_timeout_s: float = placement(
         1800.0,
-        "Time limit for a replica to answer, or to load its model; then it is ended and its requests go to others.",
+        "Time limit for a replica to answer or load its model; then it is ended, and others get its requests.",
         gt=0,
         flag=flag("--lease-timeout", panel=SPEED, metavar="SECONDS", commands=(*_RUN, "resume", "score")),
     )
@@ -322,7 +347,7 @@ class RunOptions(Options):
     media_budget_mb: int = runtime(96, "Decoded media held in memory at a time, in MB.", ge=1)
     max_image_pixels: int = runtime(
         MOST_PIXELS,
-        "Most pixels (width times height) of one image; a larger one is an error of its sample, before it is decoded.",
+        "Maximum pixels of one image; a larger one is an error of its sample.",
         ge=1,
         flag=flag("--max-image-pixels", panel=HOW, metavar="N"),
     )
@@ -391,8 +416,7 @@ class RunOptions(Options):
     )
     publish: str = runtime(
         "",
-        "Copy the run's files there when it has ended, however it ended: a folder, or a URL that fsspec can "
-        "write to (s3://bucket/runs/a).",
+        "Copy the run's files there when it ends: a folder, or a URL of fsspec (s3://bucket/runs/a).",
         flag=flag("--publish", panel=OUTPUT, metavar="URL", commands=("run", "resume")),
     )
     cache_dir: Path | None = runtime(
@@ -407,7 +431,7 @@ class RunOptions(Options):
     )
     is_strict_resume: bool = runtime(
         False,
-        "Refuse to continue a run whose endpoint, task sources or Polymeter code changed since it began.",
+        "Refuse to continue a run whose endpoint, task sources or Polymeter code changed.",
         flag=flag("--strict-resume/--no-strict-resume", panel=OUTPUT, commands=(*_RUN, "resume", "score")),
     )
     is_strict: bool = runtime(
@@ -428,18 +452,17 @@ class RunOptions(Options):
     )
     allow_private_urls: bool = runtime(
         False,
-        "Fetch images that data names by URL from private addresses too, not only from public ones.",
+        "Fetch images that data names by URL from private addresses too.",
         flag=flag("--allow-private-urls", panel=WHAT),
     )
     passes_unknown_settings: bool = runtime(
         False,
-        "Pass generation settings that the model does not know on to it, with a note, instead of refusing them: for "
-        "settings that nobody typed, from a published configuration.",
+        "Pass generation settings that the model does not know on to it, with a note, instead of refusing them.",
     )
     # Runtime: it decides whether a sample has a score, never which.
     allow_generated_code: bool = runtime(
         False,
-        "Allow tasks that run code written by the model; each program runs in a process of its own, with limits.",
+        "Allow tasks that run code written by the model, in processes with limits.",
         flag=flag("--allow-generated-code", panel=WHAT, commands=(*_RUN, "resume", "score", "rerun")),
     )
     is_restart: bool = runtime(
@@ -452,6 +475,19 @@ class RunOptions(Options):
     @classmethod
     def _known_system(cls, value: str) -> str:
         return parity_name(value)
+
+    @property
+    def showing(self) -> Showing:
+        """The rules for showing media to models, as far as the run states them.
+
+        Raises:
+            PlanError: if a setting is unknown, has a value that it cannot have, or contradicts another one.
+        """
+        stated = Showing()
+        for name in ("video", "image", "audio"):
+            if getattr(self, name):
+                stated = stated.under(read_showing({name: getattr(self, name)}, f"--{name}"))
+        return stated
 
     def identity(self) -> dict[str, Any]:
         """The options that can change an output, as plain data."""

@@ -239,7 +239,8 @@ class Usage:
 class Output:
     """One answer: text, images or log-probabilities, and what the backend says about it. ``note``: what a reader should
     know about how it was made (how log-probabilities were obtained). ``messages``: the model's own prompt, in the
-    answer to an ``OwnPrompt``.
+    answer to an ``OwnPrompt``. ``cut``: what the model was not shown whole, by the backend's own statement: ``images``
+    (a processor scaled some down), ``prompt`` (it was truncated), each with what avoids it, or an empty text.
     """
 
     text: str | None = None
@@ -251,6 +252,7 @@ class Output:
     usage: Usage | None = None
     note: str | None = None
     messages: tuple[Message, ...] | None = None
+    cut: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from polymeter.core.errors import PolymeterError
+from polymeter.core.media.showing import NOTHING_STATED, Showing
+from polymeter.core.names.catalog import AT
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread, Terms
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response, Tags
@@ -17,6 +19,7 @@ from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
 
 if TYPE_CHECKING:
+    from polymeter.core.records.protocol import BenchmarkProtocol
     from polymeter.core.role_client import RoleClient
 
 MetricKey = tuple[str, str]
@@ -41,6 +44,7 @@ class TaskSpec:
         version: The author's version, as printed.
         package: The installed package that brings it, with its version (``lmms_eval 0.7.2``); empty if none does.
         runs_generated_code: Whether scoring it runs code that the model writes.
+        protocol: The protocol that it states, whose name is part of ``name``; ``None``: it states none.
     """
 
     name: str
@@ -53,11 +57,17 @@ class TaskSpec:
     version: str = ""
     package: str = ""
     runs_generated_code: bool = False
+    protocol: BenchmarkProtocol | None = None
 
     @property
     def title(self) -> str:
         """The name to print."""
         return self.alias or self.name
+
+    @property
+    def benchmark(self) -> str:
+        """Its name without that of its protocol: the one that its author's code knows."""
+        return self.name if self.protocol is None else self.name.removesuffix(f"{AT}{self.protocol.name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +149,8 @@ class Score:
             engine.
         n_unfinished: How many of the sample's answers ended inside their reasoning and were read as empty. Filled in by
             the engine.
+        extracted: By metric and filter, the part of the answer that the metric has read and compared, as text; ``None``
+            where it found none. A metric is absent if that is not known. Repeats vote on it; it is not stored.
     """
 
     values: Mapping[MetricKey, Any]
@@ -150,6 +162,7 @@ class Score:
     judge_rules: tuple[str, ...] = ()
     scorers: tuple[tuple[str, str], ...] = ()
     n_unfinished: int = 0
+    extracted: Mapping[MetricKey, str | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +359,11 @@ class Task:
         findings: What the user should know before the first request; the results hold it among their notes.
         prompt_place: ``file:line`` of the template that makes its prompts; empty: there is none.
         has_rounds: Whether later prompts answer what the model said to earlier ones.
+        repeats: The number of times that its own settings ask each question.
+        showing: What models are shown of the media of its prompts, as far as its author, or the run, states that.
+        further_subsets: Position of a sample → the subsets that its results have it in besides its own, each a path
+            whose first part names what groups them; ``None``: there are none.
+        media_folders: Where relative paths of files of its rows are looked for, before the working directory.
     """
 
     spec: TaskSpec
@@ -371,3 +389,7 @@ class Task:
     findings: tuple[LintFinding, ...] = ()
     prompt_place: str = ""
     has_rounds: bool = False
+    repeats: int = 1
+    showing: Showing = NOTHING_STATED
+    further_subsets: Callable[[int], Sequence[tuple[str, ...]]] | None = None
+    media_folders: tuple[Path, ...] = ()

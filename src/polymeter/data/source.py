@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from polymeter.core.errors import DataError, boundary
+from polymeter.core.errors import DataError, boundary, no_folder
 from polymeter.core.guest_context import guest_context
 from polymeter.core.machine.opened_files import not_noting
 from polymeter.core.media.sources import is_elsewhere
@@ -27,6 +27,7 @@ from polymeter.data.opening.cards import check_card
 from polymeter.data.opening.explaining import SourceError, explain, missing_split
 from polymeter.data.opening.local import is_saved, open_local, open_saved
 from polymeter.data.opening.media_folders import folder_problem
+from polymeter.data.opening.mirrors import first_that_opens, for_mirror, is_missing
 from polymeter.data.opening.snapshot import fetch_media
 from polymeter.data.repairing import load_files
 
@@ -73,6 +74,7 @@ class Source:
         kwargs: Arguments for ``datasets.load_dataset``, and the special keys of task YAML.
         directory: Folder of the task; relative data files are looked up there first.
         reading: Further settings of the reader of its files, which win over those in ``kwargs``.
+        mirrors: Further hub ids of the same data.
     """
 
     path: str
@@ -80,6 +82,12 @@ class Source:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     directory: Path = Path()
     reading: Mapping[str, Any] = field(default_factory=dict)
+    mirrors: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Its own id, then those of its mirrors."""
+        return (self.path, *self.mirrors)
 
     def __str__(self) -> str:
         return f"{self.path}:{self.name}" if self.name else self.path
@@ -104,21 +112,30 @@ def open_splits(
         DataError: if the dataset or a split is missing, unreadable or empty.
     """
     replacement, is_of_config = local_place(source, overrides or {})
-    revision = guest_context().revisions.get(source.path)
-    if revision is not None:
-        source = replace(source, kwargs={**source.kwargs, "revision": revision})
     prepared = cache_dir / "datasets" if cache_dir else None
     with _quiet(), not_noting():  # rows have a fingerprint of their own
         if replacement is not None:
             check_card(replacement)
             opened = _open_instead(replacement, source, splits, is_of_config, prepared)
         else:
-            opened = _open(source, splits, prepared)
+            opened = first_that_opens(
+                source.ids,
+                lambda one: _open(_revised(source, one), splits, prepared),
+                pinned=guest_context().revisions,
+                is_absent=lambda error: isinstance(error, SourceError) and error.is_absent and is_missing(error),
+            )
     _release_buffers()
     for split, dataset in opened.items():
         if len(dataset) == 0:
             raise SourceError(f"Split {split!r} of dataset {source} is empty.", key="split")
     return opened
+
+
+def _revised(source: Source, path: str) -> Source:
+    """Return a dataset under one of its ids, at the revision of the run."""
+    kwargs = dict(source.kwargs) if path == source.path else for_mirror(source.kwargs)
+    revision = guest_context().revisions.get(path)
+    return replace(source, path=path, kwargs=kwargs if revision is None else {**kwargs, "revision": revision})
 
 
 def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict[str, datasets.Dataset]:
@@ -129,7 +146,7 @@ def _open(source: Source, splits: Sequence[str], cache_dir: Path | None) -> dict
     if kwargs.pop("load_from_disk", False):
         if local is None or not local.is_dir():
             raise DataError(
-                f"The folder {source.path!r} does not exist.",
+                no_folder(source.path),
                 hint="load_from_disk needs a folder written by save_to_disk().",
             )
         return open_saved(local, splits)
@@ -356,8 +373,8 @@ def local_place(source: Source, overrides: Mapping[str, str]) -> tuple[Path | No
     Raises:
         DataError: if the place does not exist.
     """
-    of_config = overrides.get(f"{source.path}:{source.name}")
-    path = of_config or overrides.get(source.path)
+    of_config = next((found for one in source.ids if (found := overrides.get(f"{one}:{source.name}"))), None)
+    path = of_config or next((found for one in source.ids if (found := overrides.get(one))), None)
     if path is None:
         return None, False
     replacement = Path(os.path.expanduser(path))
@@ -370,18 +387,27 @@ def local_place(source: Source, overrides: Mapping[str, str]) -> tuple[Path | No
     return replacement, bool(of_config)
 
 
-def is_of_hub(path: str, directory: Path, overrides: Mapping[str, str]) -> bool:
-    """Return whether a dataset lies on the hub alone, as far as its name shows: no local place stands for it, and no
-    cache of this machine holds it.
+def is_of_hub(
+    path: str,
+    directory: Path,
+    overrides: Mapping[str, str],
+    mirrors: Sequence[str] = (),
+    cache_dir: Path | None = None,
+) -> bool:
+    """Return whether a dataset lies on the hub alone, as far as its name shows: no local place stands for it or for a
+    mirror of it, and no cache of this machine holds one of them.
 
     Args:
         path: The name that its task gives it.
         directory: Folder of the task.
         overrides: Local files that replace ids.
+        mirrors: Further hub ids of the same data.
+        cache_dir: Polymeter's own cache; see ``is_cached``.
     """
-    if any(name.partition(":")[0] == path for name in overrides):
+    ids = (path, *mirrors)
+    if any(name.partition(":")[0] in ids for name in overrides):
         return False
-    return is_hub_id(path, directory) and not is_cached(path)
+    return is_hub_id(path, directory) and not any(is_cached(one, cache_dir) for one in ids)
 
 
 def is_hub_id(path: str, directory: Path) -> bool:

@@ -6,15 +6,15 @@ next frame's, the last one for as long as the container says. Needs PyAV (the ex
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from polymeter.core.content import Video
-from polymeter.core.errors import DataError, boundary
-from polymeter.data.video_container import Cursor, opened_video, read_index
+from polymeter.core.media.showing import VideoRule
+from polymeter.data.showing.opened import OpenedVideo, check_times, opened
+from polymeter.data.showing.rules import choose_frames, segment_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -73,10 +73,10 @@ def timed_frames(
     part = video if isinstance(video, Video) else Video(video)
     start = part.start_s if start_s is None else start_s
     end = part.end_s if end_s is None else end_s
-    origin = part.origin()
-    if not isinstance(origin, (Path, str, bytes)):
-        return _of_frames(origin, part, n)
-    return _picked(part, lambda times, stop: choose(times, stop, n=n, fps=fps, start_s=start, end_s=end))
+    with opened(part) as source:
+        is_part = part.start_s is not None or part.end_s is not None
+        check_times(source, part, by_count=n is not None, is_part=is_part)
+        return _taken(source, choose(source.times, source.end, n=n, fps=fps, start_s=start, end_s=end))
 
 
 def picked_frames(video: Path | str, pick: Pick) -> list[PILImage]:
@@ -91,7 +91,8 @@ def picked_frames(video: Path | str, pick: Pick) -> list[PILImage]:
         DataError: if the video is missing, broken, or has no frames.
         PlanError: if PyAV is not installed.
     """
-    return [frame for _, frame in _picked(Video(video), pick)]
+    with opened(Video(video)) as source:
+        return [frame for _, frame in _taken(source, pick(source.times, source.end))]
 
 
 def choose(
@@ -118,50 +119,14 @@ def choose(
         ValueError: if neither ``n`` nor ``fps`` is given, or one is not positive.
     """
     _check_frames(n, fps)
-    start = max(exact(start_s or 0), Fraction(0))
-    stop = end if end_s is None else min(exact(end_s), end)
-    if not times or start >= stop:
-        raise DataError(
-            f"The video shows nothing from {float(start):g} s to {float(stop):g} s.",
-            hint=f"It is {float(end):g} s long.",
-        )
-    first = bisect_right(times, start) - 1
-    count = bisect_left(times, stop) - first
-    if fps is not None:
-        rate = exact(fps)
-        n_moments = -((start - stop) * rate // 1)  # rounded up
-        if n_moments < count and (n is None or n_moments <= n):
-            return [bisect_right(times, start + k / rate) - 1 for k in range(int(n_moments))]
-    if n is None or n >= count:
-        return list(range(first, first + count))
-    if n == 1:
-        return [first + (count - 1) // 2]
-    return [first + (2 * i * (count - 1) + n - 1) // (2 * (n - 1)) for i in range(n)]
+    segment = segment_of(times, end, start_s=start_s, end_s=end_s)
+    return choose_frames(segment, VideoRule(frames=n, fps=fps)).numbers
 
 
-def _picked(part: Video, pick: Pick) -> list[tuple[float, PILImage]]:
-    """The frames of an encoded video that a rule picks, each with its time."""
-    with opened_video(part.origin(), part.describe()) as (container, stream):
-        index = read_index(container, stream)
-        chosen = pick(index.times, index.end)
-        images = Cursor(container, stream, index).images(chosen)
-    return [(float(index.times[number]), images[number]) for number in chosen]
-
-
-def _of_frames(source: Any, part: Video, n: int | None) -> list[tuple[float, PILImage]]:
-    """Frames that are decoded already: a list of images, or an array of shape ``(frames, height, width, 3)``. They have
-    no times.
-    """
-    from PIL import Image as pil
-
-    if not hasattr(source, "dtype") and not isinstance(source, (list, tuple)):
-        raise DataError(f"Cannot take frames from a {type(source).__name__}.", hint="Give a path, bytes, or frames.")
-    if n is None or part.start_s is not None or part.end_s is not None:
-        raise DataError(f"The frames of {part.describe()} have no times.", hint="Sample them by count, all of them.")
-    with boundary(DataError, f"Reading the frames of {part.describe()}"):
-        numbers = choose([Fraction(i) for i in range(len(source))], Fraction(len(source)), n=n)
-        chosen = [source[number] for number in numbers]
-        return [(0.0, item if hasattr(item, "getbands") else pil.fromarray(item)) for item in chosen]
+def _taken(source: OpenedVideo, numbers: Sequence[int]) -> list[tuple[float, PILImage]]:
+    """Frames by their numbers, each with its time; 0 if it has none."""
+    images = dict(source.images(sorted(set(numbers))))
+    return [(float(source.times[number]) if source.is_timed else 0.0, images[number]) for number in numbers]
 
 
 def _check_frames(n: int | None, fps: float | None) -> None:
@@ -169,8 +134,3 @@ def _check_frames(n: int | None, fps: float | None) -> None:
         raise ValueError("Give the number of frames (n) or the rate (fps).")
     if (n is not None and n < 1) or (fps is not None and fps <= 0):
         raise ValueError("n and fps must be positive.")
-
-
-def exact(value: float) -> Fraction:
-    """The number as written in decimal: 0.1 is exactly a tenth."""
-    return Fraction(str(value))

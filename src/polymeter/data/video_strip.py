@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.content import Video
 from polymeter.core.errors import DataError
 from polymeter.core.media.shown_images import as_shown
-from polymeter.data.video import exact, frames, timed_frames
+from polymeter.data.showing.rules import exact
+from polymeter.data.video import frames, timed_frames
 from polymeter.data.video_container import duration_of, opened_video, upright
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _STRIP_FRAMES = 4
 _STRIP_HEIGHT_PX = 160
 _STRIP_WIDTH_PX = 1280
+_GAP_PX = 4
 _CHEAP_PIXELS = 64_000_000
 
 
@@ -88,8 +90,10 @@ def _side_by_side(images: Sequence[PILImage]) -> PILImage:
 
     first = images[0]
     width = max(1, round(first.width * _STRIP_HEIGHT_PX / first.height))
-    joined = pil.new("RGB", (width * len(images), _STRIP_HEIGHT_PX))
+    # White between frames: those of a still scene look like one wide image without it.
+    step = width + _GAP_PX
+    joined = pil.new("RGB", (step * len(images) - _GAP_PX, _STRIP_HEIGHT_PX), "white")
     for number, image in enumerate(images):
-        joined.paste(as_shown(image).convert("RGB").resize((width, _STRIP_HEIGHT_PX)), (number * width, 0))
+        joined.paste(as_shown(image).convert("RGB").resize((width, _STRIP_HEIGHT_PX)), (number * step, 0))
     joined.thumbnail((_STRIP_WIDTH_PX, _STRIP_HEIGHT_PX))
     return joined

@@ -14,9 +14,9 @@ import os
 import re
 import socket
 import time
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,7 +59,7 @@ def replacing(path: Path, *, binary: bool = False, is_synced: bool = True) -> It
 
 def temporary_name(name: str) -> str:
     """Return a name for the temporary file of a file. It names the process and the machine that write it."""
-    return f".{name[:_LONGEST_STEM]}.{_machine()}-{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
+    return f".{name[:_LONGEST_STEM]}.{_machine()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"
 
 
 def is_temporary(name: str) -> bool:
@@ -79,7 +79,7 @@ def sweep(folders: Iterable[Path], *, has_other_writers: bool = True) -> int:
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
             found = [entry for entry in entries if entry.name[0] == "." and is_temporary(entry.name)]
-            abandoned = [entry.path for entry in found if not has_other_writers or _is_abandoned(entry)]
+            abandoned = [entry.path for entry in found if not has_other_writers or is_abandoned(entry)]
             for path in abandoned:
                 with suppress(OSError):
                     os.unlink(path)
@@ -87,7 +87,8 @@ def sweep(folders: Iterable[Path], *, has_other_writers: bool = True) -> int:
     return n_swept
 
 
-def _is_abandoned(entry: os.DirEntry[str]) -> bool:
+def is_abandoned(entry: os.DirEntry[str]) -> bool:
+    """Return whether a temporary file or folder of this module belongs to no process that still runs."""
     written_by = _TEMPORARY.fullmatch(entry.name)
     if written_by and written_by["machine"] == _machine() and not _is_alive(int(written_by["process"])):
         return True
@@ -104,6 +105,8 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+# Kept for the life of the process: it moves to no other machine, and every file that it writes names it.
+@lru_cache(maxsize=1)
 def _machine() -> str:
     """Return what distinguishes process ids of one machine, or of one container on it, from those of another."""
     with suppress(OSError):

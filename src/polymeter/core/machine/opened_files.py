@@ -185,6 +185,27 @@ def is_current(state: FileState) -> bool:
     return state.digest is not None and _digest_of(state.path, found.st_size, found.st_mtime_ns) == state.digest
 
 
+def read_file(path: str) -> tuple[bytes, FileState | None]:
+    """Read a regular file; returns its bytes, and its state without a digest, or ``None`` if it changed meanwhile.
+
+    Raises:
+        OSError: if it cannot be read, or is not a regular file.
+    """
+    found = os.stat(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise FileNotFoundError(path)
+    with open(path, "rb", buffering=0) as file:
+        data = file.read()
+        then = os.fstat(file.fileno())
+    is_same = (found.st_size, found.st_mtime_ns) == (then.st_size, then.st_mtime_ns)
+    return data, FileState(os.path.abspath(path), found.st_size, found.st_mtime_ns, None) if is_same else None
+
+
+def remember_digest(state: FileState, digest: str) -> None:
+    """Remember the digest of a file that ``read_file`` has read, so that it is not read and digested once more."""
+    _remember((state.path, state.size, state.mtime_ns), digest)
+
+
 def content_mark(path: str) -> str:
     """Return a stand-in for the content of a file: its digest; of a very large one, size and time of modification."""
     found = os.stat(path)
@@ -271,11 +292,15 @@ def _digest_of(path: str, size: int, mtime_ns: int) -> str | None:
         made = digest_file(Path(path))
     except OSError:
         return None
+    _remember(key, made)
+    return made
+
+
+def _remember(key: tuple[str, int, int], digest: str) -> None:
     with _digests_lock:
-        _digests[key] = made
+        _digests[key] = digest
         while len(_digests) > _REMEMBERED:
             _digests.popitem(last=False)
-    return made
 
 
 def _source_of(path: str) -> str:

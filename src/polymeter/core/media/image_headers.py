@@ -8,6 +8,7 @@ several are seen. No pixel is decoded to find out, and a malformed image counts 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
 from polymeter.core.media.pixels import opened_image
 
@@ -55,7 +56,7 @@ def is_turned(data: bytes, mime: str, *, by_exif: bool | None = None) -> bool:
         mime: Its type.
         by_exif: Count only orientations in EXIF data (true), or only those outside it (false); ``None``: both.
     """
-    end = _JPEG_HEADERS if mime == "image/jpeg" else len(data)
+    end = _end_of_headers(data) if mime == "image/jpeg" else len(data)
     has_exif = any(data.find(mark, 0, end) >= 0 for mark in _EXIF_MARKS.get(mime, ()))
     if by_exif is not None and has_exif is not by_exif:
         return False
@@ -87,20 +88,40 @@ def _png_chunks(data: bytes) -> Iterator[bytes]:
 
 
 def _is_plain_jpeg(data: bytes) -> bool:
-    place = 2
-    while True:
-        if data[place] != 0xFF:
+    for marker, place in _jpeg_segments(data):
+        if marker == _JPEG_SCAN:
             return True
+        if 0xC0 <= marker <= 0xCF and marker not in _JPEG_NOT_FRAMES:
+            return data[place + 4] == 8 and data[place + 9] in (1, 3)  # CMYK has four components
+    return True
+
+
+def _end_of_headers(data: bytes) -> int:
+    """The place in a JPEG behind which no mark of an orientation is searched: its pixels, which are nearly all of it,
+    or a limit if they are not found before that.
+    """
+    with suppress(IndexError):  # it ends too early
+        for marker, place in _jpeg_segments(data):
+            if marker == _JPEG_SCAN or place >= _JPEG_HEADERS:
+                return min(place, _JPEG_HEADERS)
+    return _JPEG_HEADERS
+
+
+def _jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """The markers of a JPEG's segments, and where each begins; what follows a scan has no such form.
+
+    Raises:
+        IndexError: if it ends too early.
+    """
+    place = 2
+    while data[place] == 0xFF:
         marker = data[place + 1]
         if marker == 0xFF:  # fill bytes may stand before a marker
             place += 1
         elif marker in _JPEG_WITHOUT_LENGTH:
             place += 2
-        elif marker == _JPEG_SCAN:
-            return True
-        elif 0xC0 <= marker <= 0xCF and marker not in _JPEG_NOT_FRAMES:
-            return data[place + 4] == 8 and data[place + 9] in (1, 3)  # CMYK has four components
         else:
+            yield marker, place
             place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
 
 

@@ -170,13 +170,13 @@ def is_pil(value: Any) -> bool:
 
 
 def media_hash(source: Any) -> str:
-    """Hex digest of audio or video: its bytes, or its samples and rate."""
+    """Hex digest of audio or video: its bytes, its samples and rate, or its frames."""
     if isinstance(source, bytes):
         return digest(source)
     if isinstance(source, dict):
         array = source.get("array")
         if array is not None:
-            data = array.tobytes() if hasattr(array, "tobytes") else repr(array).encode()
+            data = repr(array).encode() if isinstance(array, (list, tuple)) else _numbers(array)
             return digest(f"{source.get('sampling_rate')}:".encode() + data)
         inner = source.get("bytes") or source.get("path") or source.get("url")
         return media_hash(inner) if inner is not None else digest(repr(sorted(source.items())).encode())
@@ -186,7 +186,38 @@ def media_hash(source: Any) -> str:
         path = Path(on_disk(str(source)))
         return digest_file(path) if path.is_file() else digest(str(source).encode())
     plain = plain_source(source)
-    return media_hash(plain) if plain is not source else digest(repr(source).encode())
+    return media_hash(plain) if plain is not source else _decoded_hash(source)
+
+
+def _decoded_hash(source: Any) -> str:
+    """Hex digest of frames, an array, or an object of another library."""
+    if isinstance(source, (list, tuple)):
+        return digest(":".join(map(media_hash, source)).encode())
+    if is_pil(source):
+        return pixels_hash(source)
+    if hasattr(source, "dtype") and hasattr(source, "shape"):
+        return digest(f"{source.dtype}:{tuple(source.shape)}:".encode() + _numbers(source))
+    content_hash = getattr(source, "content_hash", None)  # an image part among the frames of a video
+    if content_hash is not None:
+        return str(content_hash())
+    # The usual text of an object is its address, which another video may have later: such a source is like no other.
+    name = repr(source)
+    return digest(os.urandom(16) if " at 0x" in name else name.encode())
+
+
+def pixels_hash(image: Any) -> str:
+    """Hex digest of a Pillow image: its mode, size and pixels."""
+    return digest(f"{image.mode}:{image.width}x{image.height}:".encode() + image.tobytes())
+
+
+def _numbers(array: Any) -> bytes:
+    """The numbers of an array or a tensor, each of them: the text of a long one leaves out most."""
+    if not hasattr(array, "tobytes"):
+        import numpy as np
+
+        array = np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
+    data: bytes = array.tobytes()
+    return data
 
 
 def encoded_source(source: Any) -> Any:

@@ -7,11 +7,12 @@ authors' names in a run, because seeds, journal and exports go by them; ``TaskSp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from polymeter.core.errors import PlanError, Problem, did_you_mean, nearest
 from polymeter.core.names.parity import NO_PARITY, Parity
@@ -20,6 +21,10 @@ from polymeter.core.text.phrases import in_words
 LIBRARY = "polymeter"
 """The qualifier of benchmarks that come with Polymeter."""
 QUALIFIES = ":"
+AT = "@"
+"""Between the name of a benchmark and that of its protocol."""
+PROTOCOL_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+"""The names that a protocol may have."""
 _GLOB = frozenset("*?[")
 _MOST_SHOWN = 3
 _LARGEST_READ = 2**20
@@ -57,6 +62,8 @@ class Entry:
         packages: Importable modules that its code needs, as far as its source shows.
         about: What its author says of it and which data it reads, as far as the index knows: for searching.
         origin: What its name is qualified with if an installed package brings it (``lmms-eval``); else empty.
+        protocol: The name of the protocol that it states, with which its name ends; empty: it states none.
+        is_default: Whether the benchmark's name alone means this protocol of it.
     """
 
     name: str
@@ -70,11 +77,36 @@ class Entry:
     packages: tuple[str, ...] = ()
     about: str = ""
     origin: str = ""
+    protocol: str = ""
+    is_default: bool = False
+
+    @property
+    def benchmark(self) -> str:
+        """Its name without that of its protocol."""
+        return self.name.removesuffix(f"{AT}{self.protocol}") if self.protocol else self.name
 
     @property
     def qualified_name(self) -> str:
         """The name that always means this entry: in a folder of the user's its own, which wins over all others."""
         return self.name if self.is_user else f"{self.origin or LIBRARY}{QUALIFIES}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Globbed:
+    """The benchmarks that a glob matches, by what qualifies them (``polymeter`` also stands for folders of the user's).
+
+    Attributes:
+        taken: Those that the glob means. If several packages have some, a run has to name one.
+        others: Those of other places, which only a qualified glob means.
+    """
+
+    taken: Mapping[str, tuple[Entry, ...]]
+    others: Mapping[str, tuple[Entry, ...]]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Those that the glob means, of one place after another."""
+        return [entry for entries in self.taken.values() for entry in entries]
 
 
 @dataclass(slots=True)
@@ -168,14 +200,43 @@ class Catalog:
                 f"Two files define {name!r}.", where=files, hint="Rename one of them, or name one file with --tasks."
             )
         if name not in self.entries:
-            raise self.unknown(name)
+            return self._of_protocols(name)
         return self.entries[name]
+
+    def protocols(self, name: str) -> list[Entry]:
+        """The entries of a benchmark under its protocols, a user's in place of built-in ones; none if its name is that
+        of a task without a protocol.
+        """
+        if name in self.entries:
+            return []
+        found = [entry for entry in self if entry.protocol and entry.benchmark == name]
+        return [entry for entry in found if entry.is_user] or found
+
+    def _of_protocols(self, name: str) -> Entry:
+        """The one entry that a benchmark's name stands for: that of its only protocol, or of its default one."""
+        found = self.protocols(name)
+        default = [entry for entry in found if entry.is_default] if len(found) > 1 else found
+        if len(default) == 1:
+            return self.get_own(default[0].name)
+        if not found:
+            raise self.unknown(name)
+        usable = [entry.name for entry in found if PROTOCOL_NAME.fullmatch(entry.protocol)]
+        if not usable:
+            return self.get_own(found[0].name)  # whose loading says what is wrong with its name
+        is_whole = len(usable) == len(found)
+        raise PlanError(
+            f"{name!r} has several protocols: {in_words(usable)}{'' if is_whole else '; other names are not valid'}.",
+            where=" and ".join(str(entry.file) for entry in default or found),
+            hint="Name one of them, or write 'default: true' in the protocol of one.",
+        )
 
     def place(self, name: str, *, where: str = "") -> tuple[Catalog, str]:
         """The catalog in which a name or tag is to be looked up, and the name there, without what qualifies it.
 
         A name is looked for in folders of the user's, whose definitions win; then in what comes with Polymeter and in
-        installed packages, of which only one may have it. A name that is nowhere belongs here.
+        installed packages, of which only one may have it. A benchmark of which one has only protocols yields to a task,
+        group or tag of that very name in another, so that files of other systems mean what they have always meant. A
+        name that is nowhere belongs here.
 
         Raises:
             PlanError: if several have it, and none of them is preferred.
@@ -189,29 +250,68 @@ class Catalog:
             return self, name
         having = {LIBRARY: self} if self.has(name) else {}
         having |= {qualifier: one for qualifier, one in self.packages.items() if one.has(name)}
-        wanted = next((qualifier for qualifier in self.preferred if qualifier in having), "")
-        if len(having) > 1 and not wanted:
-            names = [f"{qualifier}{QUALIFIES}{name}" for qualifier in having]
+        preferred = {qualifier: having[qualifier] for qualifier in self.preferred if qualifier in having}
+        found = preferred or having
+        found = {qualifier: one for qualifier, one in found.items() if one._has_exactly(name)} or found
+        if len(found) > 1 and not preferred:
+            names = [f"{qualifier}{QUALIFIES}{name}" for qualifier in found]
             raise PlanError(
-                f"{name!r} is ambiguous: {in_words(having)} have it.",
+                f"{name!r} is ambiguous: {in_words(found)} have it.",
                 where=where,
                 hint=f"Say which is meant: {in_words(names, 'or')}.",
             )
-        return having[wanted] if wanted else next(iter(having.values()), self), name
+        return next(iter(found.values()), self), name
 
     def has(self, name: str) -> bool:
         """Return whether a name or tag is here, apart from installed packages."""
+        return self._has_exactly(name) or any(entry.protocol and entry.benchmark == name for entry in self)
+
+    def _has_exactly(self, name: str) -> bool:
+        """The same without names that stand for a protocol."""
         return name in self.entries or name in self.clashes or any(name in entry.tags for entry in self)
 
-    def matches(self, pattern: str) -> bool:
-        """Return whether a name, tag or glob selects something here, apart from installed packages."""
-        return self.has(pattern) or any(fnmatchcase(entry.name, pattern) for entry in self)
+    def globbed(self, pattern: str) -> list[Entry]:
+        """The tasks that a glob matches here, or the groups if it matches no task, by name.
+
+        Raises:
+            PlanError: if two files define one of them.
+        """
+        found = [entry for name, entry in self.entries.items() if fnmatchcase(name, pattern)]
+        names = [entry.name for entry in found if entry.kind == "task"] or [entry.name for entry in found]
+        return [self.get_own(name) for name in sorted(names)]
+
+    def globbed_anywhere(self, pattern: str) -> Globbed:
+        """The same of folders of the user's with what comes with Polymeter, and of each installed package.
+
+        A package comes before protocols of Polymeter's, as with a name; preferred packages come before others.
+
+        Raises:
+            PlanError: if two files define one of them.
+        """
+        own = self.globbed(pattern)
+        every = {LIBRARY: own} | {qualifier: one.globbed(pattern) for qualifier, one in self.packages.items()}
+        having = {qualifier: tuple(entries) for qualifier, entries in every.items() if entries}
+        preferred = {qualifier: having[qualifier] for qualifier in self.preferred if qualifier in having}
+        packages = [qualifier for qualifier in preferred or having if qualifier != LIBRARY]
+        is_own_exact = any(entry.is_user for entry in own)
+        if LIBRARY in (preferred or having):
+            is_own_exact = is_own_exact or not all(entry.protocol for entry in own)
+        if is_own_exact or not packages:
+            taken = [LIBRARY] if own else []
+        else:
+            taken = packages[:1] if preferred else packages
+        return Globbed(
+            {qualifier: having[qualifier] for qualifier in taken},
+            {qualifier: entries for qualifier, entries in having.items() if qualifier not in taken},
+        )
 
     def is_users(self, name: str) -> bool:
         """Return whether a name or tag is in a folder that the user named."""
         if name in self.entries:
             return self.entries[name].is_user
-        return any(entry.is_user and name in entry.tags for entry in self)
+        if any(entry.is_user and name in entry.tags for entry in self):
+            return True
+        return any(entry.is_user for entry in self.protocols(name))
 
     def library(self) -> Catalog:
         """Return the benchmarks that come with Polymeter, without the user's folders and without installed packages."""
@@ -252,6 +352,9 @@ class Catalog:
 
     def unknown(self, name: str, *, where: str = "") -> PlanError:
         """Return the error for a missing name: it is in none of the files, or in one of those that cannot be read."""
+        refused = self.refused(name)
+        if refused is not None:
+            return PlanError(refused.message, where=refused.where)
         near = did_you_mean(name, [*self.entries, *self.tags()]) or self._near_elsewhere(name)
         usual = near or (
             "'polymeter tasks' lists them; --include-path adds a folder of your own. The path of a file or folder "
@@ -270,6 +373,13 @@ class Catalog:
             where=where,
             hint=f"{unread} {near}".strip() if unread else usual,
         )
+
+    def refused(self, name: str) -> Problem | None:
+        """Return the problem of a benchmark that is known by its name and cannot be run, here or in an installed
+        package.
+        """
+        catalogs = (self, *self.packages.values())
+        return next((problem for one in catalogs for problem in one.problems if name in problem.names), None)
 
     def _unread(self, name: str) -> str:
         """A sentence with the files that may hold a name but cannot be read; empty if there are none."""
@@ -322,9 +432,11 @@ class Catalog:
             return entries
         chosen: dict[str, Entry] = {}
         for pattern in patterns:
-            matches = [entry for entry in entries if fnmatchcase(entry.name, pattern) or pattern in entry.tags]
-            if not matches:
-                matches = [self.get(pattern)] if not _GLOB & set(pattern) and not tags else []
+            matches = [entry for entry in entries if pattern in (entry.name, *entry.tags)]
+            if not matches and is_glob(pattern):
+                matches = [entry for entry in self.globbed(pattern) if entry in entries]
+            elif not matches and not tags:
+                matches = [self.get(pattern)]
             if not matches:
                 raise PlanError(f"No task, group or tag matches {pattern!r}.", hint="'polymeter tasks' lists them all.")
             chosen.update((entry.name, entry) for entry in matches)
@@ -361,6 +473,27 @@ class Catalog:
     def by_kind(self, kind: str) -> Mapping[str, Entry]:
         """The entries of one kind, by name."""
         return {name: entry for name, entry in self.entries.items() if entry.kind == kind}
+
+
+def is_glob(pattern: str) -> bool:
+    """Return whether a pattern is a glob, unless something has this very name."""
+    return not _GLOB.isdisjoint(pattern)
+
+
+def protocol_name(stated: Any) -> str:
+    """Return the name in a ``protocol`` block, which need not be valid; empty if there is none."""
+    return str(stated.get("name") or "") if isinstance(stated, Mapping) else ""
+
+
+def is_default(stated: Any) -> bool:
+    """Return whether a ``protocol`` block says that the benchmark's name alone means it."""
+    return isinstance(stated, Mapping) and stated.get("default") is True
+
+
+def named_with_protocol(name: str, stated: Any) -> str:
+    """Return the name of a benchmark's task under the protocol of a block; without one, the benchmark's own."""
+    protocol = protocol_name(stated)
+    return f"{name}{AT}{protocol}" if protocol else name
 
 
 def _mentions(file: Path, name: str) -> bool:

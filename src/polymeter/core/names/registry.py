@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from polymeter.core.errors import PlanError, Problem, boundary, did_you_mean
+from polymeter.core.errors import MissingPackageError, PlanError, Problem, boundary, did_you_mean
 from polymeter.core.names.installing import pip_install
 
 if TYPE_CHECKING:
@@ -219,10 +219,10 @@ def _declared(folder: str, _changed_ns: int) -> bytes | None:
     return b"\n".join(texts)
 
 
-def missing_package(package: str, wanted_by: str, extra: str = "") -> PlanError:
+def missing_package(package: str, wanted_by: str, extra: str = "") -> MissingPackageError:
     """The error for a package that is not installed; it names the extra that installs it."""
     install = pip_install(extra=extra) if extra else pip_install(package)
-    return PlanError(
+    return MissingPackageError(
         f"The package {package!r}, needed by {wanted_by}, is not installed.", hint=f"Install it with: {install}"
     )
 

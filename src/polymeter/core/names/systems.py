@@ -106,6 +106,7 @@ class Installed:
         package: The importable name of the package. It is looked up and never imported.
         folder: The folder of benchmarks inside it.
         format: The format that reads them.
+        also: Further formats that do: those of other generations of the tool.
         dialect: Whose rules their files follow where that format has several; empty: its own.
         clone: Where a clone of the tool is had, and where benchmarks lie in it, for benchmarks that the package was
             published without.
@@ -116,6 +117,12 @@ class Installed:
     format: str
     dialect: str = ""
     clone: str = ""
+    also: tuple[str, ...] = ()
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """All formats that read them."""
+        return (self.format, *self.also)
 
 
 @dataclass(frozen=True, slots=True)

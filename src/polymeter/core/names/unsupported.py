@@ -21,11 +21,12 @@ class UnsupportedFile:
     """A kind of file that another tool runs.
 
     Attributes:
-        what: What it is ("a benchmark adapter of EvalScope 1.x").
+        what: What it is ("a task of lighteval").
         mark: A text that every such file contains: it is looked for first, since a folder may hold thousands of files.
         signs: Regular expressions; a file of this kind matches all of them. Lines count by themselves.
         hint: What to do.
         ending: The ending of its name.
+        only_named: Whether it counts only where the user names the very file: in a folder, it belongs to others.
     """
 
     what: str
@@ -33,6 +34,7 @@ class UnsupportedFile:
     signs: tuple[str, ...]
     hint: str = ""
     ending: str = ".py"
+    only_named: bool = False
 
     def matches(self, content: bytes) -> bool:
         """Return whether a file with this content is of this kind."""
@@ -52,6 +54,24 @@ OF_NO_SYSTEM = (
     ),
     UnsupportedFile("a configuration of OpenCompass", "read_base", (r"\bread_base\(\)",), _WRITE),
     UnsupportedFile(
+        "a dataset or configuration of OpenCompass",
+        "opencompass",
+        (r"^\s*(?:from|import) opencompass\b", r"^\s*class \w+\(|_datasets\s*="),
+        _WRITE,
+    ),
+    UnsupportedFile(
+        "an evaluation of simple-evals",
+        "SamplerBase",
+        (r"\bSamplerBase\b", r"^\s*class \w+\(\s*(?:\w+\.)*Eval\s*\)"),
+        _WRITE,
+    ),
+    UnsupportedFile(
+        "a task of BIG-bench",
+        "bigbench",
+        (r"^\s*(?:from|import) bigbench\b", r"^\s*class \w+\(\s*(?:\w+\.)*\w*Task\b"),
+        "Its tasks in JSON have examples that are rows of a table.",
+    ),
+    UnsupportedFile(
         "an environment of verifiers",
         "load_environment",
         (r"^\s*(?:import verifiers|from verifiers)\b", r"\bdef load_environment\b"),
@@ -59,6 +79,12 @@ OF_NO_SYSTEM = (
     ),
     UnsupportedFile("a test of DeepEval", "deepeval", (r"^\s*(?:from|import) deepeval\b",), _WRITE),
     UnsupportedFile("a task of MTEB", "AbsTask", (r"^\s*from mteb\.[\w.]*[aA]bs", r"\bclass \w+\(\s*AbsTask"), _WRITE),
+    UnsupportedFile(
+        "an evaluation of OpenAI Evals",
+        "evals",
+        (r"^\s*(?:from|import) evals\b", r"^\s*class \w+\(\s*(?:\w+\.)*Eval\s*\)"),
+        _WRITE,
+    ),
     UnsupportedFile("an evaluation of OpenAI Evals", "evals.", (r"^\s*class:\s*evals\.",), _WRITE, ".yaml"),
     UnsupportedFile(
         "a configuration of promptfoo",
@@ -74,16 +100,17 @@ OF_NO_SYSTEM = (
 def unsupported_problems(root: Path, known: Iterable[Path], kinds: Sequence[UnsupportedFile]) -> Iterator[Problem]:
     """A problem for each file below a root that another tool runs; many of one kind share one.
 
-    YAML files count only where one is the root itself: in a folder they may be anything.
+    YAML files, and kinds that say so, count only where one is the root itself: in a folder they may be anything.
 
     Args:
         root: A folder, or a file.
         known: Files that hold a benchmark, or are a problem already.
         kinds: What is recognised.
     """
-    taken = set(known)
+    taken, is_named = set(known), root.is_file()
+    kinds = [kind for kind in kinds if is_named or not kind.only_named]
     found: dict[UnsupportedFile, list[Path]] = {}
-    for ending in dict.fromkeys(kind.ending for kind in kinds if kind.ending == ".py" or root.is_file()):
+    for ending in dict.fromkeys(kind.ending for kind in kinds if kind.ending == ".py" or is_named):
         for file in files_below(root, ending):
             kind = None if file in taken else _kind_of(file, [one for one in kinds if one.ending == ending])
             if kind is not None:

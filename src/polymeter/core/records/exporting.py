@@ -16,6 +16,7 @@ from typing import Any
 from polymeter.core.errors import count
 from polymeter.core.machine.places import stored_at
 from polymeter.core.media.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.records.human_scores import HumanScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class ExportJob:
         artifacts: The folder of what tasks have written themselves; it may be missing.
         folder: Where to write.
         copies_media: Whether images and other media are to be written too.
+        human: The verdicts of people by task; ``read`` and ``results`` contain them already.
         notes: What was left out, a clause each, filled by the writer.
         copies: The media files that were copied, relative to ``folder``.
     """
@@ -43,6 +45,7 @@ class ExportJob:
     artifacts: Path
     folder: Path
     copies_media: bool = False
+    human: Mapping[str, HumanScores] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     copies: dict[str, None] = field(default_factory=dict)
 

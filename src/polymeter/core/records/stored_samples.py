@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from polymeter.core.text.json_text import json_text
 
 StoredSample = Mapping[str, Any]
 """A line of ``samples/<task>.jsonl``."""
 MEDIA_KINDS = ("image", "audio", "video")
+_FILE_NAME = re.compile(r".+\.[A-Za-z0-9]{1,5}")
+"""The last part of a path or URL if it names a file. A source may also be the type of an object or a column's key."""
 
 
 def model_exchanges(sample: StoredSample) -> list[Mapping[str, Any]]:
@@ -46,11 +52,39 @@ def media_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Mappi
             yield from ((kind, part[kind]) for kind in MEDIA_KINDS if kind in part)
 
 
+def media_names(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The names that the dataset gives the files of messages, each once, in order. Files without one are left out."""
+    if len(messages) == 1 and len(messages[0]["parts"]) == 1 and "text" in messages[0]["parts"][0]:
+        return []  # as in most prompts
+    return [*dict.fromkeys(name for _, note in media_of(messages) if (name := _file_name(note)))]
+
+
+def _file_name(note: Mapping[str, Any]) -> str:
+    """The name in the note on a medium, else the last part of its source or URL."""
+    if note.get("name"):
+        return str(note["name"])
+    where = str(note.get("source") or note.get("url") or "")
+    if where.startswith("data:"):
+        return ""
+    path = re.split("[?#]", where, maxsplit=1)[0] if "://" in where else where
+    last = path.replace("\\", "/").rpartition("/")[2]
+    return last if _FILE_NAME.fullmatch(last) else ""
+
+
 def answer_text(sample: StoredSample) -> str | None:
     """The text that was scored; if none was, the first text of the model. ``None``: it wrote none."""
     if sample["answer"] is not None:
         return str(sample["answer"])
     return next((output["text"] for output in model_outputs(sample) if output.get("text") is not None), None)
+
+
+def answer_digest(sample: StoredSample) -> str:
+    """Identify what the model answered to a sample: all of its texts and images, or the choice that it prefers. Times,
+    tokens and log-probabilities, which can differ for equal answers, do not count; neither does what scoring reads.
+    """
+    texts = [text for output in model_outputs(sample) if (text := output.get("text")) is not None]
+    content = json_text([texts, images_of(sample)] if texts or images_of(sample) else [sample["answer"]])
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def images_of(sample: StoredSample) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError, UnfitError
+from polymeter.core.media.showing import Showing
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.request import RequestKind
@@ -76,6 +77,52 @@ def ignored_settings(tasks: Iterable[Task], model: Model, name: str) -> list[Lin
         )
         for (reason, names), settings in grouped.items()
     ]
+
+
+def unfollowed_rules(tasks: Sequence[Task], model: Model, name: str) -> list[LintFinding]:
+    """Findings about what tasks, or the run, state to be shown of media and a model does not follow."""
+    model.plan_showing(video_showings(tasks))
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for task in tasks:
+        reasons: dict[str, list[str]] = {}
+        for setting, reason in model.unfollowed(task.showing).items() if task.showing else ():
+            if _may_show(task, setting.partition(".")[0]):
+                reasons.setdefault(reason, []).append(setting)
+        for reason, settings in reasons.items():
+            found.setdefault((reason, tuple(settings)), []).append(task.spec.name)
+    return [
+        LintFinding(
+            "unfollowed-rule",
+            f"Model {name!r} does not follow {in_words(settings)}, which {_tasks_that_set(names)}: {reason}.",
+            place=", ".join(dict.fromkeys(f"--{setting.partition('.')[0]}" for setting in settings)),
+        )
+        for (reason, settings), names in found.items()
+    ]
+
+
+def check_subtitles(task: Task, model: Model, name: str) -> None:
+    """Refuse a task that shows subtitles in a way in which a model cannot be shown them.
+
+    Raises:
+        UnfitError: if it does.
+    """
+    rule = task.showing.video
+    if rule is not None and rule.shows_subtitles and rule.subtitles not in (ways := model.shows_subtitles):
+        other = "whole" if "whole" in ways else "none"
+        how = "gets a video in one piece and no texts between its frames" if ways else "shows no subtitles"
+        raise UnfitError(
+            f"Model {name!r} {how}, which task {task.spec.name!r} sets (video.subtitles is {rule.subtitles!r}).",
+            hint=f"Choose another model, or --video subtitles={other}.{model.subtitles_hint}",
+        )
+
+
+def video_showings(tasks: Iterable[Task]) -> list[Showing]:
+    """The rules of each task that may show videos, also of those that state none."""
+    return [task.showing for task in tasks if _may_show(task, "video")]
+
+
+def _may_show(task: Task, modality: str) -> bool:
+    return modality in task.needs.modalities or task.needs.are_prompts_unknown
 
 
 def _tasks_that_set(tasks: Sequence[str]) -> str:

@@ -148,20 +148,22 @@ def hidden_address(url: str) -> str:
     return f"{scheme[0] if scheme else ''}{HIDDEN}@{hide_secrets(rest)}" if at else hide_secrets(url)
 
 
-def scrubbed(text: str, also: Collection[str] = ()) -> str:
+def scrubbed(text: str, also: Collection[str] = (), *, is_lower: bool = False) -> str:
     """The text without any secret that this process knows of: those remembered, those of the environment, and what
     stands before the ``@`` of a URL.
 
     Args:
         text: The text.
         also: Further secrets. Of these, short ones are removed too, where they are words of their own.
+        is_lower: Whether the text is in lower case, in which secrets are looked for in lower case.
     """
     if not text:
         return text
     if "://" in text:
         text = _USER_INFO.sub(f"{HIDDEN}@", text)
     forms = {form for value in also for form in _forms(value)}
-    known = {form for form in (*_KNOWN.values(), *_of_environment(), *forms) if len(form) >= _SHORTEST and form in text}
+    every = (form.lower() if is_lower else form for form in (*_KNOWN.values(), *_of_environment(), *forms))
+    known = {form for form in every if len(form) >= _SHORTEST and form in text}
     for value in sorted(known, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     for value in also:

@@ -33,6 +33,10 @@ class ServerError(DataError):
     """A server failed, which may be transient."""
 
 
+class AbsentError(DataError):
+    """There is no file at an address."""
+
+
 class TooLargeError(DataError):
     """A file is larger than what is taken."""
 

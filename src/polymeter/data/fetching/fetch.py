@@ -32,7 +32,7 @@ from polymeter.core.machine.files import replacing, sweep
 from polymeter.core.media.pixels import opened_image
 from polymeter.core.media.sources import digest, is_elsewhere, original
 from polymeter.core.text.secrets import hide_secrets
-from polymeter.data.fetching.arriving import BLOCK, NO_SUCH_RANGE, PARTIAL, PartialFile, ServerError, Sink
+from polymeter.data.fetching.arriving import BLOCK, NO_SUCH_RANGE, PARTIAL, AbsentError, PartialFile, ServerError, Sink
 from polymeter.data.fetching.public import answer_of
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ _SWITCH = "HF_HUB_OFFLINE"
 _ON = ("1", "true", "yes", "on")
 _TRIES = 2
 _WAIT_S = 0.5
+_ABSENT = (404, 410)
 _LOCAL_HOSTS = ("", "localhost")
 _HEADERS = {"User-Agent": "polymeter", "Accept-Encoding": "identity"}
 
@@ -315,6 +316,8 @@ def _pour(response: httpx.Response, sink: Sink) -> None:
 def _check_status(url: str, response: httpx.Response) -> None:
     if response.is_error:
         what = f"{hide_secrets(url)} answers {response.status_code} {response.reason_phrase}."
+        if response.status_code in _ABSENT:
+            raise AbsentError(what)
         raise ServerError(what) if response.is_server_error else DataError(what)
 
 
@@ -335,7 +338,7 @@ def _copy(url: str, source: Path, host: str, sink: Sink) -> None:
     if host not in _LOCAL_HOSTS:
         raise DataError(f"{url} names a file on another machine ({host}).", hint="Write file:///PATH.")
     if not source.is_file():
-        raise DataError(f"{url}: there is no such file.")
+        raise AbsentError(f"{url}: there is no such file.")
     sink.restart()
     sink.expect(source.stat().st_size)
     with source.open("rb") as opened:
