@@ -19,9 +19,9 @@ def load(*families: str) -> list[Any]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "score_case" in metafunc.fixturenames:
-        metafunc.parametrize("score_case", load("matching", "edits"))
+        metafunc.parametrize("score_case", load("matching", "edits", "values", "boxes", "corpus", "tables"))
     if "aggregate_case" in metafunc.fixturenames:
-        metafunc.parametrize("aggregate_case", load("classes", "translation", "likelihood", "numbers"))
+        metafunc.parametrize("aggregate_case", load("classes", "translation", "likelihood", "numbers", "captions"))
     for fixture, family in {
         "overlap_case": "overlap",
         "extract_case": "math_extract",

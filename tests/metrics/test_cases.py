@@ -9,6 +9,7 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
+from tests.metrics import naive
 
 
 def as_value(value: Any) -> Any:
@@ -95,6 +96,8 @@ REFERENCES: dict[str, Callable[[list[Any]], float]] = {
     "perplexity": lambda values: float(np.exp(-np.mean(values))),
     "weighted_perplexity": lambda values: math.exp(_ratio(values)),
     "bits_per_byte": lambda values: _ratio(values) / math.log(2),
+    "cider": naive.cider,
+    "error_rate": lambda values: sum(edits for edits, _ in values) / sum(length for _, length in values),
     "mean": lambda values: float(np.mean(values)),
     "median": lambda values: float(np.median(values)),
     "sum": lambda values: float(np.sum(values)),

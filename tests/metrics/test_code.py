@@ -21,7 +21,15 @@ from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.names.registries import METRICS
 from polymeter.metrics import code, code_process
-from polymeter.metrics.code_process import PASSED, TIMED_OUT, CodeLimits, run_program, usable_walls
+from polymeter.metrics.code_process import (
+    EXITED,
+    PASSED,
+    TIMED_OUT,
+    CodeLimits,
+    run_program,
+    run_script,
+    usable_walls,
+)
 from polymeter.metrics.code_walls import ALL_WALLS, Walls, is_installed
 
 FORGED = """\
@@ -263,3 +271,18 @@ def test_the_metric_takes_all_answers_of_a_sample() -> None:
 def test_nothing_runs_unless_it_is_allowed() -> None:
     with pytest.raises(PlanError, match="does not allow it"):
         code.code_eval(["assert True"], [["x = 1"]], k=1)
+
+
+@pytest.mark.parametrize(
+    ("program", "outcome", "output"),
+    [
+        ("print('a')\nprint('é', end='')", PASSED, "a\né"),
+        ("if __name__ == '__main__': print('main')", PASSED, "main\n"),
+        ("import sys\nprint('before')\nsys.exit()", EXITED, "before\n"),
+        ("import sys\nprint('before')\nsys.exit(3)", "failed: SystemExit: 3", "before\n"),
+        ("print('x' * 50)", PASSED, "x" * 20),
+        ("import os, sys\nos.write(1, b'raw')\nsys.stderr.write('unseen')\nsys.stdout.close()", PASSED, "raw"),
+    ],
+)
+def test_a_scripts_output_is_kept(program: str, outcome: str, output: str, walls: Walls) -> None:
+    assert run_script(program, LIMITS, 20, walls) == (outcome, output)

@@ -43,7 +43,7 @@ def _found(walls: Walls) -> Walls | None:
     if not is_installed(walls):
         return None
     try:
-        outcome, found = code_process._run("", LIMITS, walls)
+        outcome, found, _ = code_process._run("", LIMITS, walls)
     except ScoreError:
         return None
     return found if outcome == PASSED else None

@@ -4,6 +4,22 @@ A metric computes the value of one sample. An aggregation turns many values into
 estimates the uncertainty of that number.
 """
 
-from polymeter.metrics.defaults import DEFAULT_METRICS, check_kwargs, check_pair, default_metrics, output_family
+from polymeter.metrics.defaults import (
+    DEFAULT_METRICS,
+    aggregation_keywords,
+    aggregation_of,
+    check_kwargs,
+    check_pair,
+    default_metrics,
+    output_family,
+)
 
-__all__ = ["DEFAULT_METRICS", "check_kwargs", "check_pair", "default_metrics", "output_family"]
+__all__ = [
+    "DEFAULT_METRICS",
+    "aggregation_keywords",
+    "aggregation_of",
+    "check_kwargs",
+    "check_pair",
+    "default_metrics",
+    "output_family",
+]

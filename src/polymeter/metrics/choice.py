@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.metrics.references import one_prediction, share_equal
+from polymeter.metrics.text import text_compared
 from polymeter.stats.additive import Additive
 
 
@@ -131,6 +132,7 @@ ACC = Metric(
     },
     bounds=(0.0, 1.0),
     version="2",
+    extract=text_compared,
 )
 ACC_NORM = Metric(
     "acc_norm",

@@ -16,6 +16,7 @@ import numpy as np
 
 from polymeter.core.errors import ScoreError
 from polymeter.core.metric import Metric
+from polymeter.core.records.attempts import pass_at_k
 from polymeter.core.settings.generated_code import require_generated_code
 from polymeter.metrics.code_process import DISK_MB, MEMORY_MB, PASSED, TIMEOUT_S, CodeLimits, run_program
 
@@ -23,26 +24,6 @@ _MOST_WORKERS = 4
 _KEPT_OUTCOMES = 4096
 Outcomes = list[list[str]]
 """The outcome of each attempt at each problem, as ``run_program`` returns it."""
-
-
-def pass_at_k(n: int, n_passed: int, k: int) -> float:
-    """Estimate the probability that at least one of ``k`` attempts passes. The attempts are drawn without replacement
-    from ``n``, and ``n_passed`` of these pass. This is the unbiased estimator 1 − C(n−c, k) / C(n, k) of Chen et al.
-    2021 (arXiv:2107.03374, section 2.1), computed as a product so that no binomial coefficient overflows.
-
-    Args:
-        n: The number of attempts, at least ``k``.
-        n_passed: The number of attempts that passed.
-        k: The number of attempts that count.
-
-    Raises:
-        ValueError: if there are fewer than ``k`` attempts.
-    """
-    if not 1 <= k <= n:
-        raise ValueError(f"pass@{k} needs at least {k} attempts, and there are {n}")
-    if n - n_passed < k:
-        return 1.0
-    return 1.0 - float(np.prod(1.0 - k / np.arange(n - n_passed + 1, n + 1)))
 
 
 def outcomes_of(references: Sequence[str], predictions: Sequence[Sequence[str]], limits: CodeLimits) -> Outcomes:
@@ -141,7 +122,7 @@ def _metric(k: int) -> Metric:
     return Metric(
         f"pass@{k}",
         score=score,
-        values={"generate_until": share if k == 1 else f"probability that one of {k} answers passes the tests"},
+        values={"generate_until": share if k == 1 else "probability that one of k answers passes the tests"},
         bounds=(0.0, 1.0),
         takes_all=True,
         runs_code=True,

@@ -13,6 +13,8 @@ import json
 import math
 import os
 import signal
+import sys
+from contextlib import suppress
 from typing import Any
 
 _DEATH_SIGNAL, _NO_NEW_PRIVILEGES = 1, 38
@@ -59,24 +61,46 @@ def main() -> None:
     program = lines.read(settings["n_bytes"])
     while len(program) < settings["n_bytes"]:
         program += lines.read(settings["n_bytes"] - len(program))
+    said = _kept_output(settings)
+    own = {} if said is None else {"__name__": "__main__"}  # with its output it is a script, and not a few tests
     _die_with_parent()
     _limit(settings)
     ready = {"ready": True, **_wall_in(settings)}
-    write, read, leave = os.write, os.read, os._exit
-    dump = json.dumps
+    write, read, leave, read_at = os.write, os.read, os._exit, os.pread
+    dump, flush = json.dumps, sys.stdout.flush
     write(report, dump(ready).encode() + b"\n")
     try:
-        exec(compile(program, "<generated code>", "exec"), {})  # noqa: S102  (this process exists for it)
+        exec(compile(program, "<generated code>", "exec"), own)  # noqa: S102  (this process exists for it)
         outcome = "passed"
     except BaseException as error:  # noqa: BLE001  (any exception means failure, SystemExit too)
         try:
             outcome = f"failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS].rstrip(": ")
+            if said is not None and isinstance(error, SystemExit) and error.code in {None, 0}:
+                outcome = "exited"
         except BaseException:  # noqa: BLE001  (its own exception may raise when it is printed)
             outcome = "failed"
+    output = b""
+    if said is not None:
+        with suppress(BaseException):  # the program may have closed it
+            flush()
+        output = read_at(said, settings["most_output"], 0)
     token = read(source, 200).decode().strip()
-    write(report, dump({"token": token, "outcome": outcome}).encode() + b"\n")
+    rest = dump({"token": token, "outcome": outcome, "output": output.hex()}).encode() + b"\n"
+    while rest:
+        rest = rest[write(report, rest) :]
     read(source, 1)  # until we are killed: the use of a process is unknown once it has ended
     leave(0)
+
+
+def _kept_output(settings: dict[str, Any]) -> int | None:
+    """Send standard output to a file without a name, if it is to be kept, and return the file."""
+    if not settings["most_output"]:
+        return None
+    path = os.path.join(settings["folder"], "output")
+    said = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    os.unlink(path)
+    os.dup2(said, 1)
+    return said
 
 
 def _wall_in(settings: dict[str, Any]) -> dict[str, bool]:

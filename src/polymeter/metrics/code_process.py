@@ -56,7 +56,7 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-PASSED, TIMED_OUT = "passed", "timed out"
+PASSED, TIMED_OUT, EXITED = "passed", "timed out", "exited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,27 @@ def run_program(program: str, limits: CodeLimits, walls: Walls | None = None) ->
     Raises:
         ScoreError: if no process can be started for the program.
     """
-    outcome, _ = _run(program, limits, walls or usable_walls())
+    outcome, _, _ = _run(program, limits, walls or usable_walls())
     return outcome
+
+
+def run_script(program: str, limits: CodeLimits, most_output: int, walls: Walls | None = None) -> tuple[str, str]:
+    """Run a program as a script, and keep its standard output.
+
+    Args:
+        program: Its text. It sees itself as ``__main__``.
+        limits: Its limits.
+        most_output: How many bytes of its output are kept.
+        walls: The walls around it; default: the best that work on this machine.
+
+    Returns:
+        What ``run_program`` returns, or ``exited`` if it ended itself with status 0; and its output.
+
+    Raises:
+        ScoreError: if no process can be started for the program.
+    """
+    outcome, _, output = _run(program, limits, walls or usable_walls(), most_output)
+    return outcome, output.decode("utf-8", "replace")
 
 
 # Kept for the life of the process: a fact of the machine that takes 0.1 s to find.
@@ -106,7 +125,7 @@ def usable_walls() -> Walls:
         if not is_installed(walls):
             continue
         try:
-            outcome, found = _run("", CodeLimits(), walls)
+            outcome, found, _ = _run("", CodeLimits(), walls)
         except ScoreError as failure:
             error = failure
             continue
@@ -115,8 +134,8 @@ def usable_walls() -> Walls:
     raise error or ScoreError("No process can be started for generated code.")
 
 
-def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
-    """Return the outcome of a program, and its walls."""
+def _run(program: str, limits: CodeLimits, walls: Walls, most_output: int = 0) -> tuple[str, Walls, bytes]:
+    """Return the outcome of a program, its walls, and its output."""
     with program_folder() as folder:
         token = secrets.token_hex(16)
         inside = Path(__file__).with_name("code_child.py").read_text("utf-8")
@@ -134,6 +153,7 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
             "may_mount": walls.name == "namespaces",
             "readable": readable_places(),
             "folder": str(folder),
+            "most_output": most_output,
             "alone": filter_of(ALONE),
             "no_attributes": filter_of(NO_ATTRIBUTES),
         }
@@ -152,18 +172,18 @@ def _run(program: str, limits: CodeLimits, walls: Walls) -> tuple[str, Walls]:
         except OSError as error:
             raise _not_started(walls, str(error)) from None
         try:
-            return _watched(child, message, token, folder, limits, walls)
+            return _watched(child, message, token, folder, limits, walls, most_output)
         finally:
             _end(child, walls)
 
 
 def _watched(
-    child: Child, message: bytes, token: str, folder: Path, limits: CodeLimits, walls: Walls
-) -> tuple[str, Walls]:
+    child: Child, message: bytes, token: str, folder: Path, limits: CodeLimits, walls: Walls, most_output: int
+) -> tuple[str, Walls, bytes]:
     with suppress(OSError):  # it has already ended; its report says so
         child.stdin.write(message)
         child.stdin.flush()
-    reports = _Reports(child.stdout)
+    reports = _Reports(child.stdout, _MOST_REPORT_BYTES + 2 * most_output)
     first = reports.next_before(time.monotonic() + _START_S)
     ready = _parsed(first)
     if ready.get("ready") is not True:
@@ -176,27 +196,35 @@ def _watched(
         now = time.monotonic()
         report = reports.next_before(min(deadline, now + _LOOK_S))
         if exceeded := excess(child.pid, folder, limits.memory_mb, limits.disk_mb):
-            return f"failed: {exceeded}", found
+            return f"failed: {exceeded}", found, b""
         if report is not None:
             told = _parsed(report)
             # A forged report ends it too: the right one cannot follow any more.
             is_own = secrets.compare_digest(str(told.get("token")), token)
-            return str(told["outcome"]) if is_own else "failed: it wrote a report of its own", found
+            if not is_own:
+                return "failed: it wrote a report of its own", found, b""
+            return str(told["outcome"]), found, bytes.fromhex(told["output"])
         if reports.is_closed:
             status = child.wait(_LOOK_S)
             if status is not None:  # it may have closed the pipe of its reports, and still run
                 # The system ends a process that has used up its time. Behind walls, that signal does not reach us.
                 is_late = now - began >= limits.timeout_s
-                return TIMED_OUT if is_late else f"failed: it ended with status {status}", found
+                return TIMED_OUT if is_late else f"failed: it ended with status {status}", found, b""
         if now >= deadline:
-            return TIMED_OUT, found
+            return TIMED_OUT, found, b""
 
 
 class _Reports:
-    """The lines that a process writes, read with a time limit."""
+    """The lines that a process writes, read with a time limit.
 
-    def __init__(self, pipe: IO[bytes]) -> None:
+    Args:
+        pipe: Where it writes.
+        most: How many bytes one line may have.
+    """
+
+    def __init__(self, pipe: IO[bytes], most: int) -> None:
         self._pipe = pipe
+        self._most = most
         self._buffer = b""
         self.is_closed = False
 
@@ -208,7 +236,7 @@ class _Reports:
                 return None
             read = os.read(self._pipe.fileno(), _MOST_REPORT_BYTES)
             self._buffer += read
-            self.is_closed = not read or len(self._buffer) > _MOST_REPORT_BYTES
+            self.is_closed = not read or len(self._buffer) > self._most
         line, found, rest = self._buffer.partition(b"\n")
         self._buffer = rest if found else b""
         return line if found else None

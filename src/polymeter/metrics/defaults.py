@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.metric import Metric
+from polymeter.core.metric import Aggregation, Metric
 
 DEFAULT_METRICS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -27,7 +28,10 @@ OUTPUT_FAMILIES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-_COMPARED = frozenset({"references", "predictions", "images"})
+_COMPARED = frozenset({"references", "predictions", "images", "image_size"})
+
+
+_BY_KEYWORD = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def output_family(output_type: str) -> str:
@@ -94,5 +98,39 @@ def keyword_names(metric: Metric) -> list[str] | None:
     parameters = inspect.signature(function).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
-    by_keyword = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [p.name for p in parameters if p.kind in by_keyword and p.name not in _COMPARED]
+    own = [p.name for p in parameters if p.kind in _BY_KEYWORD and p.name not in _COMPARED]
+    return own + [name for name in aggregation_keywords(metric) if name not in own]
+
+
+def aggregation_keywords(metric: Metric) -> list[str]:
+    """Return the keyword arguments of a metric's default aggregation."""
+    if metric.aggregation_with is None:
+        return []
+    return [p.name for p in inspect.signature(metric.aggregation_with).parameters.values() if p.kind in _BY_KEYWORD]
+
+
+def aggregation_of(
+    metric: Metric, kwargs: Mapping[str, Any], named: Callable[[str], Aggregation], name: str | None = None
+) -> Aggregation:
+    """Return the aggregation of a metric with the arguments that a task gives.
+
+    Args:
+        metric: The metric.
+        kwargs: All arguments of the metric's entry.
+        named: Returns an aggregation by its name.
+        name: The aggregation that the task names; the metric's own by default.
+
+    Raises:
+        PlanError: if the name is unknown, an argument has no such value, or an argument is one of the metric's own
+            aggregation and the task names another.
+    """
+    own = {key: value for key, value in kwargs.items() if key in aggregation_keywords(metric)}
+    if not own or metric.aggregation_with is None:
+        return named(name or metric.aggregation)
+    if name not in (None, metric.aggregation):
+        raise PlanError(
+            f"Metric {metric.name!r} uses {next(iter(own))!r} only in its aggregation {metric.aggregation!r}, not in "
+            f"{name!r}.",
+            hint="Leave one of the two out.",
+        )
+    return metric.aggregation_with(**own)

@@ -55,6 +55,19 @@ def symbolic_equal(first: str, second: str, latex_first: bool = False) -> bool:
     return any(_holds(comparison, a, b) for comparison in _COMPARISONS)
 
 
+def value_of(text: str) -> float | None:
+    """Return the value of an expression in LaTeX or plain notation; ``None`` if it cannot be parsed, or is not one
+    finite real number.
+
+    Raises:
+        PlanError: if SymPy or ``latex2sympy2_extended`` is not installed.
+    """
+    check_algebra()
+    expression = _expression_of(text, latex_first=False)
+    value = None if isinstance(expression, str) else _tried(partial(_real_number, expression))
+    return value if isinstance(value, float) and math.isfinite(value) else None
+
+
 def check_algebra() -> None:
     """Check that the packages for algebra are installed.
 
@@ -162,6 +175,12 @@ def _same_number(a: Any, b: Any) -> bool:
     from sympy import N
 
     return math.isclose(float(N(b)), float(N(a)), rel_tol=_TOLERANCE)
+
+
+def _real_number(expression: Any) -> float:
+    from sympy import N
+
+    return float(N(expression, 30))
 
 
 def _same_matrix(a: Any, b: Any) -> bool:

@@ -7,6 +7,7 @@ Both texts are read first: always by ``reading.text.compared``, and by the rules
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from polymeter.core.metric import Aggregation, Metric
@@ -53,24 +54,45 @@ def exact_match(
     Returns:
         0 or 1 for one answer, else the share.
     """
-    patterns = [regexes_to_ignore] if isinstance(regexes_to_ignore, str) else list(regexes_to_ignore or ())
-    if not (patterns or ignore_case or ignore_punctuation or ignore_numbers or fold_width):
+    if not (regexes_to_ignore or ignore_case or ignore_punctuation or ignore_numbers or fold_width):
         return share_equal(references, predictions)
-
-    def cleaned(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        plain = _text_compared(value, fold_width)
-        text = without_matches(plain, patterns)
-        if ignore_case:
-            text = with_folded_case(text)
-        if ignore_punctuation:
-            text = without_punctuation(text)
-        if ignore_numbers:
-            text = without_digits(text)
-        return plain if not text or text.isspace() else text
-
+    cleaned = partial(
+        _cleaned,
+        regexes_to_ignore=regexes_to_ignore,
+        ignore_case=ignore_case,
+        ignore_punctuation=ignore_punctuation,
+        ignore_numbers=ignore_numbers,
+        fold_width=fold_width,
+    )
     return share_equal(list(map(cleaned, references)), list(map(cleaned, predictions)))
+
+
+def _cleaned(
+    value: Any,
+    regexes_to_ignore: Sequence[str] | str | None = None,
+    ignore_case: bool = False,
+    ignore_punctuation: bool = False,
+    ignore_numbers: bool = False,
+    fold_width: bool = False,
+) -> Any:
+    """Return a text as ``exact_match`` compares it; anything else stays unchanged."""
+    if not isinstance(value, str):
+        return value
+    plain = _text_compared(value, fold_width)
+    patterns = [regexes_to_ignore] if isinstance(regexes_to_ignore, str) else list(regexes_to_ignore or ())
+    text = without_matches(plain, patterns)
+    if ignore_case:
+        text = with_folded_case(text)
+    if ignore_punctuation:
+        text = without_punctuation(text)
+    if ignore_numbers:
+        text = without_digits(text)
+    return plain if not text or text.isspace() else text
+
+
+def text_compared(prediction: Any, **kwargs: Any) -> str:
+    """Return an answer as ``exact_match`` with these arguments compares it."""
+    return str(_cleaned(prediction, **kwargs))
 
 
 @bounded
@@ -202,6 +224,7 @@ EXACT_MATCH = Metric(
     },
     bounds=(0.0, 1.0),
     version="2",
+    extract=text_compared,
 )
 ANLS = Metric(
     "anls",
@@ -213,7 +236,7 @@ ANLS = Metric(
 ANLS_PAPER = Metric(
     "anls_paper",
     score=anls_paper,
-    values={"generate_until": "similarity to the nearest reference as the paper defines it, 0 below the threshold"},
+    values={"generate_until": "the same as the paper defines it"},
     bounds=(0.0, 1.0),
     version="2",
 )

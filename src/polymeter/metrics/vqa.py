@@ -7,10 +7,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
 
 from polymeter.core.metric import Metric
 from polymeter.metrics.references import one_prediction
+
+Number = TypeVar("Number", float, Fraction)
 
 # Each of these is also recognised without one of its apostrophes.
 _CONTRACTIONS = """
@@ -111,6 +114,11 @@ def vqa_match(references: Sequence[Any], predictions: Sequence[Any]) -> float:
     return float(any(normalise(str(text)) == answer for text in references))
 
 
+def normalised_answer(prediction: Any) -> str:
+    """Return an answer as ``vqa_match`` compares it."""
+    return EvalAIAnswerProcessor()(str(prediction))
+
+
 def relaxed_match(references: Sequence[str], predictions: Sequence[str], tolerance: float = 0.05) -> float:
     """Return 1 if the answer is a number within 5 % of a numeric reference, or equals the reference apart from case,
     else 0.
@@ -120,10 +128,15 @@ def relaxed_match(references: Sequence[str], predictions: Sequence[str], toleran
     return float(any(_is_near(reference, predictions[0], tolerance) for reference in references))
 
 
+def is_near_number(expected: Number, actual: Number, tolerance: Number) -> bool:
+    """Check whether a number is within a relative tolerance of another."""
+    return bool(abs(actual - expected) <= tolerance * abs(expected))
+
+
 def _is_near(reference: str, answer: str, tolerance: float) -> bool:
     expected, actual = _as_number(reference), _as_number(answer)
     if expected and actual is not None:
-        return abs(actual - expected) <= tolerance * abs(expected)
+        return is_near_number(expected, actual, tolerance)
     return reference.strip().lower() == answer.strip().lower()
 
 
@@ -139,6 +152,7 @@ def _as_number(text: str) -> float | None:
 VQA_MATCH = Metric(
     "vqa_match",
     score=vqa_match,
-    values={"generate_until": "1 if the prediction equals a reference after the VQA challenge's normalisation"},
+    values={"generate_until": "1 if equal after the VQA challenge's normalisation"},
     bounds=(0.0, 1.0),
+    extract=normalised_answer,
 )

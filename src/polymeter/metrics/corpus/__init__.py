@@ -1,0 +1,1 @@
+"""Metrics of a whole corpus, and the overlap of texts with references."""

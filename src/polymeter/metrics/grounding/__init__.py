@@ -1,0 +1,1 @@
+"""Metrics of places in images: boxes and points."""
