@@ -8,6 +8,7 @@ import io
 import json
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ from polymeter.cli.main import main
 from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.identity import canonical
+from polymeter.core.media.showing import VideoRule
 from polymeter.core.request import Generate, Loglikelihood, Message, Output, Request, Response, Usage
 from polymeter.models.anthropic import AnthropicModel
+from tests.helpers.clips import clip
 from tests.helpers.provider_stubs import ProviderStub, Reply, Seen, ask, claude_fails, claude_says, picture, question
 
 KEY = "sk-ant-this-is-the-secret"
@@ -484,3 +487,16 @@ def test_a_run_from_the_command_line(stub: ProviderStub, tmp_path: Any, capsys: 
     written = "".join(file.read_text() for file in (tmp_path / "run").rglob("*.json*"))
     assert "claude-test" in written
     assert KEY not in written + "".join(capsys.readouterr())
+
+
+def test_frames_have_their_times_and_no_sound(stub: ProviderStub, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    rule = VideoRule(rule="cut", frames=2, timestamps="text", audio="track")
+    body = sent(stub, question(Video(clip(tmp_path / "a.mp4"), rule=rule), "?"), video="frames")
+    assert [block.get("text") or block["source"]["media_type"] for block in body["messages"][0]["content"]] == [
+        "<0.0 seconds>",
+        "image/jpeg",
+        "<1.8 seconds>",
+        "image/jpeg",
+        "?",
+    ]

@@ -20,8 +20,10 @@ from polymeter.cli.main import main
 from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.identity import canonical
+from polymeter.core.media.showing import VideoRule
 from polymeter.core.request import Generate, Loglikelihood, Message, Output, Request, Response, Usage
 from polymeter.models.gemini import GeminiModel, wire
+from tests.helpers.clips import clip
 from tests.helpers.provider_stubs import ProviderStub, Reply, Seen, ask, gemini_fails, gemini_says, picture, question
 
 KEY = "AIza-this-is-the-secret"
@@ -454,3 +456,50 @@ def test_a_run_from_the_command_line(stub: ProviderStub, tmp_path: Path, capsys:
     written = "".join(file.read_text() for file in (tmp_path / "run").rglob("*.json*"))
     assert "gemini-test" in written
     assert KEY not in written + "".join(capsys.readouterr())
+
+
+def test_a_video_is_whole_as_long_as_the_api_follows_its_rule(stub: ProviderStub, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    film = clip(tmp_path / "a.mp4")
+
+    def shown(**rule: Any) -> list[Any]:
+        return parts_of(sent(stub, question(Video(film, rule=VideoRule(**rule)), "?")))[:-1]
+
+    (whole,) = shown(fps=2, audio="track")
+    assert (whole["inlineData"]["mimeType"], whole["videoMetadata"]) == ("video/mp4", {"fps": 2})
+    far = Video("https://a.org/b.mp4", rule=VideoRule(fps=2))
+    for video, own, rule in (
+        (Video(film, rule=VideoRule(audio="track")), 4, {"audio": "track", "fps": 4}),
+        (far, 4, {"fps": 2}),
+        (Video("https://a.org/b.mp4"), None, {}),
+    ):
+        sent(stub, question(video), fps=own)
+        assert video.sent is not None
+        assert (video.sent.rule, video.sent.by) == (rule, "the endpoint")
+    mute = shown(fps=2, audio="none")
+    assert {piece["inlineData"]["mimeType"] for piece in mute} == {"image/jpeg"}, "a whole one has its sound"
+    frames = shown(rule="cut", frames=2, timestamps="text", audio="track")
+    assert [piece.get("text") or piece["inlineData"]["mimeType"] for piece in frames] == [
+        "<0.0 seconds>",
+        "image/jpeg",
+        "<1.8 seconds>",
+        "image/jpeg",
+        "audio/wav",
+    ]
+
+
+def test_subtitles_stand_behind_a_whole_video_and_between_frames(stub: ProviderStub, tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    film, cues = clip(tmp_path / "a.mp4"), "00:00:01,000 --> 00:00:01,500\nHello\n"
+
+    def shown(**rule: Any) -> list[str]:
+        video = Video(film, rule=VideoRule(**rule), subtitles=cues)
+        found = parts_of(sent(stub, question(video, "?")))[:-1]
+        assert video.sent is not None
+        assert video.sent.sent["subtitles"]["cues"] == 1
+        return [piece.get("text") or piece["inlineData"]["mimeType"] for piece in found]
+
+    assert shown(subtitles="whole", subtitles_from="a") == ["video/mp4", "Subtitles of the video:\nHello\n"]
+    assert shown(subtitles="interleaved", frames=2) == ["image/jpeg", "Hello\n", "image/jpeg"]
+    at_frames = shown(subtitles="at_frames", frames=8)
+    assert at_frames == [*["image/jpeg"] * 8, "Subtitles of the video:\nHello\n"], "its times are known here alone"

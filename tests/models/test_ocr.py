@@ -12,7 +12,7 @@ import pytest
 from PIL import Image as Pictures
 from PIL import ImageDraw, ImageFont, ImageOps
 
-from polymeter.core.content import Image, Text
+from polymeter.core.content import Image, Text, Video
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Request, Response
 from polymeter.models import ocr
@@ -119,6 +119,30 @@ def test_cores_and_memory_bound_its_threads(
 @pytest.mark.parametrize("mode", ["RGBA", "1"])
 def test_it_reads_images_of_any_mode(model: OcrModel, mode: str) -> None:
     assert read(model, shown(page("MODE").convert(mode)))[0].text.strip() == "MODE"
+
+
+def test_a_video_is_read_frame_by_frame_and_what_stays_is_written_once(model: OcrModel) -> None:
+    clip = [page("FIRST"), page("FIRST"), page("SECOND"), page(), page("THIRD")]
+    (response,) = read(model, Request((Message("user", (Video(clip), Text("?"))),), Generate()))
+    assert response.text == "FIRST\n\nSECOND\n\nTHIRD"
+
+
+def test_frames_are_enlarged_less_than_images_before_text_is_searched_in_them(model: OcrModel) -> None:
+    (response,) = read(model, Request((Message("user", (Image(page("PAGE")), Video([page("FRAME")]))),), Generate()))
+    assert response.text == "PAGE\n\nFRAME"
+    sides = []
+    for readers in (model._readers, model._frame_readers):
+        reader = readers.get_nowait()
+        readers.put(reader)
+        sides.append(reader.text_det.limit_side_len)
+    assert sides == [736, 384]
+
+
+def test_frames_are_its_identity_unless_they_are_the_usual_number() -> None:
+    assert "video_frames" not in OcrModel(video_frames=8).identity, "as in runs from before it read videos"
+    assert OcrModel(video_frames=16).identity["video_frames"] == 16
+    with pytest.raises(PlanError, match="at least one frame"):
+        OcrModel(video_frames=0)
 
 
 def test_a_blank_image_is_read_as_no_text(model: OcrModel) -> None:

@@ -164,7 +164,7 @@ def test_previews_show_what_models_see(kind: Kind, tmp_path: Path) -> None:
 
 def test_frames_that_a_task_gives_are_shown_like_images() -> None:
     clear = pil.new("RGBA", (16, 16), (0, 0, 0, 0))
-    (frame,) = MediaEncoder(num_frames=1).frames(Video([clear]))
+    (frame,) = MediaEncoder(num_frames=1).video(Video([clear]))
     assert pil.open(io.BytesIO(base64.b64decode(frame.base64))).getpixel((8, 8)) == (255, 255, 255)
 
 

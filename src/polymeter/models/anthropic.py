@@ -17,10 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from polymeter.core.content import Audio, Image, Part, Text, Video
+from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import ModelTraits
+from polymeter.core.records.truncation import PROMPT
 from polymeter.core.request import Generate, Output, Parameters, Request, Usage
 from polymeter.models.endpoint.addresses import checked_address
 from polymeter.models.endpoint.errors import EndpointError
@@ -36,7 +37,7 @@ from polymeter.models.endpoint.hosted import (
 )
 from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
 from polymeter.models.endpoint.limits import limited_client
-from polymeter.models.endpoint.media import Encoded, MediaEncoder
+from polymeter.models.endpoint.media import Encoded, MediaEncoder, fetched_there
 from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 
 _TITLE = "Anthropic"
@@ -129,7 +130,7 @@ class AnthropicModel(HostedModel):
         self._samples = sampling
         self._headers = {"anthropic-version": api_version} | ({"anthropic-beta": betas} if betas else {})
         self._max_answer_mb = checked_size(max_answer_mb)
-        self._encoder = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
+        self._encoder = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps, accepts_sound=False)
         self._identity: Mapping[str, Any] = {
             "backend": "anthropic",
             "model": name,
@@ -169,6 +170,10 @@ class AnthropicModel(HostedModel):
     def known_settings(self) -> frozenset[str]:
         """The API's names, and names of other models' settings with a neutral value here."""
         return frozenset({*_TAKEN, *_SAMPLING, *NEUTRAL_HERE})
+
+    def decodes(self, medium: Media) -> bool:
+        """Videos, which are sent as frames, and images that are not sent unchanged."""
+        return self._encoder.decodes(medium)
 
     def load(self) -> None:
         """Import the SDK, which takes a second."""
@@ -214,11 +219,13 @@ class AnthropicModel(HostedModel):
         if isinstance(part, Text):  # the API rejects a text of white space only
             return [{"type": "text", "text": part.text}] if part.text.strip() else []
         if isinstance(part, Image):
-            if part.is_url and not str(part.source).startswith("data:"):
-                return [{"type": "image", "source": {"type": "url", "url": part.source}}]
+            address = fetched_there(part, ("http://", "https://"))
+            if address is not None:
+                return [{"type": "image", "source": {"type": "url", "url": address}}]
             return [_image(self._encoder.image(part))]
         if isinstance(part, Video) and self.traits.modalities["video"]:
-            return [_image(frame) for frame in self._encoder.frames(part)]
+            pieces = self._encoder.video(part)
+            return [{"type": "text", "text": one} if isinstance(one, str) else _image(one) for one in pieces]
         kind = "audio" if isinstance(part, Audio) else "videos"
         hint = "" if isinstance(part, Audio) else "Send them as frames: --model-args video=frames."
         raise ModelError(f"{_TITLE}'s API accepts no {kind}.", where=self._label, hint=hint)
@@ -338,6 +345,7 @@ class AnthropicModel(HostedModel):
             tool_calls=calls,
             finish_reason=None if reason is None else _FINISHES.get(reason, reason),
             usage=_usage(answer.get("usage")),
+            cut=_cut(answer.get("context_management")),
         )
 
     def _text(self, block: Mapping[str, Any], name: str) -> str:
@@ -381,6 +389,12 @@ def _image(image: Encoded) -> dict[str, Any]:
         "type": "image",
         "source": {"type": "base64", "media_type": image.mime, "data": image.base64.decode("ascii")},
     }
+
+
+def _cut(management: Any) -> dict[str, str] | None:
+    """Return the ``cut`` of an output, by the edits of the prompt that the API states; ``None``: it states none."""
+    edits = management.get("applied_edits") if isinstance(management, dict) else None
+    return {PROMPT: "leave context_management out of extra_body"} if edits else None
 
 
 def _usage(counts: Any) -> Usage:

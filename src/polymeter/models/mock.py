@@ -15,9 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.content import Modality, is_image
-from polymeter.core.errors import ErrorKind, ModelError, PlanError, ScoreError
+from polymeter.core.content import Audio, Image, Media, Modality, is_image
+from polymeter.core.errors import ErrorKind, ModelError, PlanError, PolymeterError, ScoreError
 from polymeter.core.identity import request_fingerprint, source_hash
+from polymeter.core.media.showing import AudioRule, ImageRule, VideoRule
 from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelTraits
 from polymeter.core.request import (
     ChoiceLogprob,
@@ -32,6 +33,7 @@ from polymeter.core.request import (
 )
 from polymeter.core.settings.generation_names import EVERY_NAME
 from polymeter.metrics.choice_targets import choice_indices
+from polymeter.models.video_parts import ALL_WAYS
 from polymeter.reading.lists import PrintedList
 
 Compute = Callable[[Request], str | Sequence[str] | Response]
@@ -42,6 +44,7 @@ _MODES = ("canned", "echo", "gold", "empty", "wrong")
 _OPTIONS = frozenset("ABCD")
 _NEVER_RIGHT = "qwzx"
 """An answer that no benchmark expects: no word, number or option."""
+_FRAMES = 8
 _FAILURES = ("transient", "rate_limit", "permanent", "refused")
 
 
@@ -142,6 +145,15 @@ class MockBatch(BatchModel):
         """The identity that it was made with."""
         return self._identity
 
+    def decodes(self, medium: Media) -> bool:
+        """Media that have a rule; others are not read."""
+        return medium.rule is not None
+
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """Every way, unless it stands for a wrapper."""
+        return frozenset() if self.traits.is_foreign else ALL_WAYS
+
     def known_settings(self) -> frozenset[str]:
         """Every name that exists: a mock stands for any model."""
         return EVERY_NAME
@@ -151,7 +163,7 @@ class MockBatch(BatchModel):
         self.batches.append(len(requests))
         if self._delay_s:
             time.sleep(self._delay_s)
-        return [_response(self._compute, request) for request in requests]
+        return [_shown_response(self._compute, request) for request in requests]
 
     def group_key(self, request: Request) -> Hashable:
         """The result of the function that it was made with; default: the same for all."""
@@ -183,12 +195,22 @@ class MockEndpoint(AsyncModel):
         """The identity that it was made with."""
         return self._identity
 
+    def decodes(self, medium: Media) -> bool:
+        """Media that have a rule; others are not read."""
+        return medium.rule is not None
+
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """Every way, unless it stands for a wrapper."""
+        return frozenset() if self.traits.is_foreign else ALL_WAYS
+
     def known_settings(self) -> frozenset[str]:
         """Every name that exists: a mock stands for any model."""
         return EVERY_NAME
 
     def prepare(self, request: Request) -> None:
         """Look up what the task expects. This runs its author's code, which must not run on the event loop."""
+        _show(request)
         if self._look_up is not None:
             self._look_up(request)
 
@@ -319,6 +341,33 @@ def _reference_logprobs(parameters: Loglikelihood, target: Any, choices: Any) ->
         ChoiceLogprob(-0.1 if is_reference(position, text) else -10.0, is_reference(position, text), 1)
         for position, text in enumerate(parameters.continuations)
     )
+
+
+def _show(request: Request) -> None:
+    """Show the media of a request that have a rule. Others are not read: a mock costs nothing.
+
+    Raises:
+        DataError: if a medium cannot be read.
+    """
+    for medium in request.media():
+        if medium.rule is None:
+            continue
+        from polymeter.data.showing import shown_audio, shown_image, shown_video
+
+        if isinstance(medium, Image):
+            shown_image(medium, ImageRule())
+        elif isinstance(medium, Audio):
+            shown_audio(medium, AudioRule())
+        else:
+            shown_video(medium, VideoRule(frames=_FRAMES))
+
+
+def _shown_response(compute: Compute, request: Request) -> Response:
+    try:
+        _show(request)
+    except PolymeterError as error:
+        return Response.failed(error, "data")
+    return _response(compute, request)
 
 
 def _response(compute: Compute, request: Request) -> Response:

@@ -33,7 +33,7 @@ def test_each_loop_has_a_session_and_closes_its_own() -> None:
         connections = Connections(stub.base_url, {"X-A": "b"}, where="m")
 
         async def ask() -> int:
-            answers = [await connections.post(f"{stub.base_url}/chat/completions", b"{}") for _ in range(2)]
+            answers = [await connections.post(f"{stub.base_url}/chat/completions", [b"{}"]) for _ in range(2)]
             await connections.aclose()
             await connections.aclose()
             return answers[-1].status
@@ -41,6 +41,22 @@ def test_each_loop_has_a_session_and_closes_its_own() -> None:
         assert [asyncio.run(ask()), asyncio.run(ask())] == [200, 200]
         assert connections._sessions == {}
         assert {received.headers["X-A"] for received in stub.received} == {"b"}
+
+
+def test_a_long_body_arrives_whole_from_its_pieces() -> None:
+    with OpenAIStub() as stub:
+        connections = Connections(stub.base_url, {}, where="m")
+
+        async def ask() -> int:
+            pieces = [b'{"prompt":"', bytearray(b"a" * 1_500_000), b'"}']
+            answer = await connections.post(f"{stub.base_url}/chat/completions", pieces)
+            await connections.aclose()
+            return answer.status
+
+        assert asyncio.run(ask()) == 200
+        (received,) = stub.received
+        assert received.headers["Content-Length"] == str(1_500_000 + 13)
+        assert received.body == {"prompt": "a" * 1_500_000}
 
 
 def test_what_never_helps_is_not_asked_again() -> None:

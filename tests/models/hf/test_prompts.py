@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,15 @@ import pytest
 
 from polymeter.core.content import Image, Video
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.media.showing import ImageRule, Showing, VideoRule
+from polymeter.core.model import ModelTraits
 from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Generate
 from polymeter.models.hf import HfModel
-from polymeter.models.hf.media import VideoFrames, image_of
+from polymeter.models.hf.media import VideoFrames, image_of, writes_times
+from polymeter.models.hf.prompts import Prompter
+from polymeter.models.hf.settings import HfSettings
+from tests.helpers.clips import RATE, clip
 from tests.helpers.differences import difference
 from tests.helpers.mixed_requests import picture, request, sound, texts
 
@@ -217,7 +223,7 @@ def test_clip_tells_the_times_of_its_frames() -> None:
     assert [number / told["fps"] for number in told["frames_indices"]] == [1.0, 1.5, 2.0]
     assert len(frames) / told["total_num_frames"] * told["fps"] == 2.0
     untimed = VideoFrames(frames, [0.0, 0.0, 0.0]).metadata()
-    assert untimed["frames_indices"] == [0, 1000, 2000]
+    assert [number / untimed["fps"] for number in untimed["frames_indices"]] == [0, 1, 2]
 
 
 def test_sounds_are_heard_whole_or_not_at_all(model: Callable[..., Any], checkpoint: Callable[..., Path]) -> None:
@@ -264,3 +270,103 @@ def test_pixels_without_a_way_to_rgb_fail_alone(model: Callable[..., Any], monke
     assert "Making an RGB image of" in refused.error.message
     assert refused.error.kind == "data"
     assert good.error is None
+
+
+def test_rules_win_over_the_models_settings(model: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    made = model("llava")
+    film = Video(clip(tmp_path / "a.mp4"), rule=VideoRule(rule="cut", frames=3, timestamps="text", audio="track"))
+    text = prompt(made, film, "What happens?")
+    assert text == ("<s>USER: <0.0 seconds><image><0.8 seconds><image><1.8 seconds><image>What happens?ASSISTANT: ")
+    assert film.sent is not None
+    assert (film.sent.numbers, film.sent.sent.get("sound")) == ((0, 3, 7), None)
+    small = Image(picture(40, 20).open(), rule=ImageRule(max_side=10))
+    assert made._encoder.read(request(small, "What?")).images[0].size == (10, 5)
+    assert made.respond([request(small, film, "What?")])[0].error is None
+
+
+class OwnTimes(SimpleNamespace):
+    """A processor that writes the timestamps of frames itself."""
+
+
+@pytest.mark.parametrize(
+    ("made", "timestamps", "text"),
+    [
+        (SimpleNamespace, "prefix", "The 2 frames of the next video are at these seconds: 0.00, 1.75.<video>"),
+        (SimpleNamespace, "text", "<video>"),
+        (OwnTimes, "prefix", "<video>"),
+    ],
+)
+def test_a_video_that_is_shown_whole_has_its_times_before_it(
+    tmp_path: Path, made: Any, timestamps: Any, text: str
+) -> None:
+    pytest.importorskip("av")
+    processor = made(video_token="<video>")
+    takes = {"text": True, "image": True, "audio": False, "video": True}
+    kind = SimpleNamespace(modalities=takes, is_speech=False, family="made")
+    settings = HfSettings("made")
+    checkpoint = SimpleNamespace(
+        processor=processor, tokenizer=SimpleNamespace(), kind=kind, settings=settings, is_chat=False
+    )
+    rule = VideoRule(frames=2, timestamps=timestamps)
+    read = Prompter(checkpoint).read(request(Video(clip(tmp_path / "a.mp4"), rule=rule)))
+    assert read.text == text
+    model = HfModel.__new__(HfModel)
+    model._settings, model._kind, model._processing = settings, kind, (processor, None)
+    model.traits = ModelTraits("made")
+    is_told = timestamps == "text" and made is SimpleNamespace
+    assert list(model.unfollowed(Showing(video=rule))) == ["video.timestamps"] * is_told
+
+
+def test_subtitles_stand_between_images_and_behind_a_video(model: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    made, film = model("llava"), clip(tmp_path / "a.mp4")
+    cues = "00:00:01,000 --> 00:00:01,500\nHello\n"
+    rule = VideoRule(frames=2, timestamps="text", subtitles="interleaved")
+    text = prompt(made, Video(film, rule=rule, subtitles=cues), "What happens?")
+    assert text == "<s>USER: <0.0 seconds><image>Hello\n<1.8 seconds><image>What happens?ASSISTANT: "
+    assert made.shows_subtitles == {"whole", "at_frames", "interleaved"}
+
+    takes = {"text": True, "image": True, "audio": False, "video": True}
+    kind = SimpleNamespace(modalities=takes, is_speech=False, family="made")
+    processor = SimpleNamespace(video_token="<video>")
+    checkpoint = SimpleNamespace(
+        processor=processor, tokenizer=SimpleNamespace(), kind=kind, settings=HfSettings("made"), is_chat=False
+    )
+    whole = Video(film, rule=VideoRule(frames=2, timestamps="prefix", subtitles="whole"), subtitles=cues)
+    assert Prompter(checkpoint).read(request(whole)).text == (
+        "The 2 frames of the next video are at these seconds: 0.00, 1.75.<video>Subtitles of the video:\nHello\n"
+    )
+    one_video = HfModel.__new__(HfModel)
+    one_video._settings, one_video._kind = HfSettings("made"), kind
+    assert one_video.shows_subtitles == {"whole", "at_frames"}
+
+
+@pytest.mark.parametrize(("name", "writes"), [("Qwen3VLProcessor", True), ("Qwen2_5_VLProcessor", False)])
+def test_processors_of_transformers_that_write_times_are_known(name: str, writes: bool) -> None:
+    import transformers
+
+    cls = getattr(transformers, name)
+    assert writes_times(cls) is writes
+
+
+def test_the_sound_of_a_video_stands_behind_its_frames_and_shifts_no_other(tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    processor = SimpleNamespace(
+        image_token="<image>", audio_token="<audio>", feature_extractor=SimpleNamespace(sampling_rate=RATE // 2)
+    )
+    takes = {"text": True, "image": True, "audio": True, "video": False}
+    kind = SimpleNamespace(modalities=takes, is_speech=False, family="made")
+    checkpoint = SimpleNamespace(
+        processor=processor, tokenizer=SimpleNamespace(), kind=kind, settings=HfSettings("made"), is_chat=False
+    )
+    rule = VideoRule(frames=2, audio="track")
+    silent = Video(clip(tmp_path / "silent.mp4", sound=False), rule=rule)
+    loud = Video(clip(tmp_path / "loud.mp4"), rule=rule)
+    read = Prompter(checkpoint).read(request(silent, "one", loud, "two", sound(RATE // 4)))
+    assert read.text == "<image><image>one<image><image><audio>two<audio>"
+    seconds = [len(heard) / (RATE // 2) for heard in read.sounds]
+    assert seconds[0] == pytest.approx(2, abs=0.2)
+    assert len(read.images) == 4
+    assert silent.sent is not None
+    assert silent.sent.notes == ("It has no sound.",)

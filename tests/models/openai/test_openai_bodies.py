@@ -16,10 +16,13 @@ from PIL import Image as Pictures
 from polymeter.core.content import Audio, Given, Image, Part, Text, Video
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.identity import request_fingerprint
+from polymeter.core.media.showing import VideoRule
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Request, Response
 from polymeter.core.settings.repeats import repeats_of
 from polymeter.data.audio import wav_bytes
+from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.openai import OpenAIModel
+from tests.helpers.clips import clip
 from tests.helpers.openai_stub import OpenAIStub, Received, Reply, chat, failure
 
 GREEDY = Generate(max_new_tokens=5, temperature=0.0)
@@ -159,6 +162,17 @@ def test_videos_as_frames_or_whole() -> None:
     assert parts_of(Video(whole), video="url") == [
         {"type": "video_url", "video_url": {"url": data_url(whole, "video/mp4")}}
     ]
+
+
+@pytest.mark.parametrize(("api", "hears"), [("chat", True), ("images", False)])
+def test_the_sound_of_a_video_is_not_even_decoded_for_a_model_without_ears(
+    api: str, hears: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Video] = []
+    monkeypatch.setattr(MediaEncoder, "_encode_video", lambda _, video: seen.append(video) or ())
+    model = OpenAIModel("m", base_url="http://127.0.0.1:9/v1", api=api)
+    model._media.video(Video([Pictures.new("RGB", (8, 4))], rule=VideoRule(frames=1, audio="track")))
+    assert [video.rule.audio for video in seen if video.rule] == ["track" if hears else None]
 
 
 def test_settings_by_the_names_that_endpoints_know() -> None:
@@ -350,3 +364,18 @@ def test_what_cannot_be_sent() -> None:
         model.prepare(asked(Image(Path("/nowhere.jpg"))))
     with pytest.raises(ModelError, match="the messages contain no text"):
         model.prepare(asked(" ", ask=GenerateImage()))
+
+
+def test_frames_have_their_times_and_the_sound_stands_behind_them(tmp_path: Path) -> None:
+    pytest.importorskip("av")
+    rule = VideoRule(rule="cut", frames=2, timestamps="text", audio="track")
+    film = Video(clip(tmp_path / "a.mp4"), rule=rule)
+    for video in ("frames", "url"):  # an endpoint that takes whole videos cannot be told the rule
+        shown = parts_of(film, "What?", video=video)
+        kinds = ["text", "image_url", "text", "image_url", "input_audio", "text"]
+        assert [part["type"] for part in shown] == kinds
+        assert [part["text"] for part in shown if "text" in part] == ["<0.0 seconds>", "<1.8 seconds>", "What?"]
+        assert shown[4]["input_audio"]["format"] == "wav"
+        assert base64.b64decode(shown[4]["input_audio"]["data"])[:4] == b"RIFF"
+    (whole, _) = parts_of(Video(film.source), "What?", video="url")
+    assert whole["type"] == "video_url"

@@ -23,6 +23,7 @@ from polymeter.models.endpoint.addresses import check_line
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
 from polymeter.models.endpoint.shapes import offers_tools
+from polymeter.models.video_parts import ALL_WAYS
 
 _MAX_NAMES = 8
 _SHOWN = 120
@@ -82,6 +83,11 @@ class HostedModel(AsyncModel):
         self._key_names = key_names
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """Every way: a video whose subtitles depend on its frames is sent as frames."""
+        return ALL_WAYS
 
     async def respond(self, request: Request) -> Response:
         """Encode the media on another thread, and send the request."""

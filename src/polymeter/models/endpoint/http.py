@@ -5,9 +5,8 @@ bodies of forms with files. The dispatcher handles concurrency and deadlines.
 from __future__ import annotations
 
 import asyncio
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -36,6 +35,7 @@ _CONNECT_S = 10.0
 _IDLE_S = 4.0
 _DNS_S = 300
 _LARGE = 1 << 20
+_BLOCK = 1 << 18
 _ERROR_BYTES = 1 << 20
 """The number of bytes read of an answer that reports an error."""
 _SHOWN = 200
@@ -85,8 +85,8 @@ class Connections:
         self._where = where
         self._sessions: dict[asyncio.AbstractEventLoop, ClientSession] = {}
 
-    async def post(self, url: str, body: bytes, *, kind: str = JSON) -> HttpAnswer:
-        """Send a body; ``kind`` is its MIME type.
+    async def post(self, url: str, body: Sequence[bytes], *, kind: str = JSON) -> HttpAnswer:
+        """Send a body, which is given in pieces; ``kind`` is its MIME type.
 
         Raises:
             ModelError: if no answer came, only a part of one, or one that is too large.
@@ -159,20 +159,23 @@ class Connections:
         if session is not None:
             await session.close()
 
-    async def _send(self, method: str, url: str, body: bytes | None, kind: str = JSON) -> HttpAnswer:
+    async def _send(self, method: str, url: str, body: Sequence[bytes] | None, kind: str = JSON) -> HttpAnswer:
         import aiohttp
 
         session = self._session()
-        # aiohttp sends a file-like body in pieces, so that a long one does not block the event loop.
-        data = io.BytesIO(body) if body is not None and len(body) > _LARGE else body
         sent = {"Content-Type": kind}
+        data: Any = None
+        if body is not None and (n_bytes := sum(map(len, body))) > _LARGE:
+            data, sent["Content-Length"] = _in_blocks(body), str(n_bytes)
+        elif body is not None:
+            data = b"".join(body)
         try:
             async with session.request(
                 method, url, data=data, headers=sent, proxy=self._proxy, allow_redirects=False
             ) as response:
                 is_error = response.status >= 300
-                body = await at_most(response.content, self._max_answer_mb, where=self._where, is_error=is_error)
-                return HttpAnswer(response.status, response.headers, body)
+                answer = await at_most(response.content, self._max_answer_mb, where=self._where, is_error=is_error)
+                return HttpAnswer(response.status, response.headers, answer)
         except (aiohttp.ClientError, OSError, asyncio.TimeoutError) as error:
             raise self._error(error) from error
 
@@ -213,6 +216,15 @@ class Connections:
             where=self._where,
             has_connected=not isinstance(error, (aiohttp.ClientConnectorError, asyncio.TimeoutError)),
         )
+
+
+async def _in_blocks(body: Sequence[bytes]) -> AsyncIterator[memoryview]:
+    """A long body, a little at a time: sending it does not block the event loop, and no piece is copied whole."""
+    for piece in body:
+        view = memoryview(piece)
+        for start in range(0, len(view), _BLOCK):
+            yield view[start : start + _BLOCK]
+            await asyncio.sleep(0)
 
 
 class UnreachedError(ModelError):

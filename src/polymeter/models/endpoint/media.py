@@ -1,40 +1,45 @@
 """Media as endpoints send and receive it: base64 text of encoded images, audio and frames.
 
-A JPEG, PNG, WebP or GIF is sent unchanged, and not kept: writing its base64 text again is cheaper than the memory. It
-is encoded again only if servers would differ about it (``polymeter.core.media.image_headers``) or it is larger than the
-user allows. It is then encoded once, in the form that every model sees (``polymeter.core.media.shown_images``). All of
-this runs on decoding threads, never on an event loop.
+``polymeter.data.showing`` decides what is sent. A JPEG, PNG, WebP or GIF that it leaves unchanged is not kept: writing
+its base64 text again is cheaper than the memory. All of this runs on decoding threads, never on an event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-import io
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from polymeter.core.content import Audio, Image, Video
-from polymeter.core.errors import DataError, ModelError, Raised, attempt, boundary
-from polymeter.core.media.image_headers import is_plain_file, is_turned
-from polymeter.core.media.pixels import opened_image
-from polymeter.core.media.shown_images import as_shown, is_plain
-from polymeter.core.media.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.content import Audio, Image, Media, Video, recorded_apart, under_rule
+from polymeter.core.errors import DataError, ModelError, Raised, attempt
+from polymeter.core.media.showing import AudioRule, ImageRule, VideoRule, stated
+from polymeter.core.media.sources import digest, sniff_audio_mime, sniff_mime
+from polymeter.core.records.shown_media import ShownMedium
+from polymeter.models.video_parts import frame_texts, silent
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
+    from polymeter.data.showing import ShownVideo, SoundFile
+
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/webp", "image/gif"})
 """The types of images that nearly every endpoint accepts."""
 
-_JPEG_QUALITY = 95
+NO_RULE: Mapping[str, object] = MappingProxyType({})
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
 _MIB = 1 << 20
+_STEP = 3 << 16
+"""Bytes whose base64 text is written at a time: so many that each piece ends without padding."""
+_Medium = TypeVar("_Medium", bound=Media)
+Piece = bytes | bytearray
+"""A piece of a body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Encoded:
     """
 
     mime: str
-    base64: bytes = field(repr=False)
+    base64: Piece = field(repr=False)
 
     @property
     def format(self) -> str:
@@ -55,20 +60,30 @@ class Encoded:
         return _AUDIO_FORMATS.get(self.mime, self.mime.partition("/")[2])
 
     @property
-    def data_url(self) -> tuple[bytes, bytes]:
+    def is_sound(self) -> bool:
+        """True for audio."""
+        return self.mime.startswith("audio/")
+
+    @property
+    def data_url(self) -> tuple[bytes, Piece]:
         """The medium as a data URL in ASCII, in two pieces: the second is long and not copied."""
         return b"data:%s;base64," % self.mime.encode(), self.base64
 
 
+Shown = str | Encoded
+"""A piece of a video as it is shown: a text (the time of a frame, subtitles), a frame, or the sound."""
+
+
 class MediaEncoder:
-    """Encodes media and remembers the last ones that are not sent unchanged, by their content. Thread-safe: a medium
+    """Encodes media and remembers the last ones that are not sent unchanged, by content and rule. Thread-safe: a medium
     that several threads need at the same time is encoded once.
 
     Args:
         max_side_px: Images and frames with a longer side are scaled down to it; ``None``: no limit.
         image_types: MIME types that the endpoint accepts; others are encoded as PNG.
-        num_frames: Frames of a video, see ``polymeter.data.video.frames``.
+        num_frames: Frames of a video, see ``polymeter.core.media.showing.VideoRule``.
         fps: Frames per second of a video.
+        accepts_sound: Whether the endpoint accepts audio. Else the sound of videos is left out.
         budget_mb: How much base64 text is remembered, in MB.
     """
 
@@ -79,43 +94,47 @@ class MediaEncoder:
         image_types: Collection[str] = IMAGE_TYPES,
         num_frames: int | None = 8,
         fps: float | None = None,
+        accepts_sound: bool = True,
         budget_mb: int = 64,
     ) -> None:
-        self._max_side_px = max_side_px
         self._image_types = frozenset(image_types)
-        self._num_frames = num_frames
-        self._fps = fps
+        self._images = ImageRule(max_side=max_side_px)
+        self._videos = VideoRule(frames=num_frames, fps=fps)
+        self._accepts_sound = accepts_sound
         self._memory = _EncodedMedia(budget_mb * _MIB)
 
     def image(self, image: Image) -> Encoded:
-        """Return an image, as its own bytes if the endpoint accepts them and everyone decodes them alike.
+        """Return an image, as its own bytes if the rule changes nothing, the endpoint accepts them, and everyone
+        decodes them alike.
 
         Raises:
             DataError: if the image is missing or broken.
         """
-        data = image.original_bytes()
-        mime = sniff_mime(data) if data is not None else None
-        if data is None or mime not in self._image_types:
-            return self._encode_image(image, "PNG")
-        with boundary(DataError, f"Looking at the image {image.describe()}"):
-            is_changed = not is_plain_file(data, mime) or is_turned(data, mime) or self._is_too_large(data)
-        if is_changed:
-            return self._encode_image(image, "JPEG" if mime == "image/jpeg" else "PNG")
-        return Encoded(mime, base64.b64encode(data))
+        key = f"image:{under_rule(image.key or image.content_hash(), image.rule)}"
+        return self._memory.get(key, image, lambda own: (self._encode_image(own),))[0]  # type: ignore[return-value]
 
-    def frames(self, video: Video) -> tuple[Encoded, ...]:
-        """Frames of a video as JPEG images, in order of time.
+    def video(self, video: Video) -> tuple[Shown, ...]:
+        """Frames of a video as JPEG images, in order of time, with times and subtitles as texts and the sound behind
+        them if the rule says so.
 
         Raises:
-            DataError: if the video is missing or broken.
+            DataError: if the video or its subtitles are missing or broken.
             PlanError: if PyAV is not installed.
         """
+        video = video if self._accepts_sound else silent(video)
         if not _has_content(video):
-            return self._encode_frames(video)
-        return self._memory.get(f"frames:{video.content_hash()}", lambda: self._encode_frames(video))
+            return self._encode_video(video)
+        named = f"{video.key}:{video.start_s}:{video.end_s}" if video.key else video.content_hash()
+        if video.rule is not None and video.rule.shows_subtitles:  # a key names the video alone
+            named = f"{named}:{video.rule.subtitles_from}:{video.subtitles}"
+        return self._memory.get(f"video:{under_rule(named, video.rule)}", video, self._encode_video)
 
-    def whole_video(self, video: Video) -> Encoded:
-        """A video's own bytes, for endpoints that accept whole videos.
+    def whole_video(self, video: Video, rule: Mapping[str, object] = NO_RULE) -> Encoded:
+        """A video's own bytes, for endpoints that accept whole videos and choose frames themselves.
+
+        Args:
+            video: The video.
+            rule: The settings that the endpoint follows, for the record.
 
         Raises:
             DataError: if it is missing, or there are only frames.
@@ -126,55 +145,139 @@ class MediaEncoder:
                 f"The video {video.describe()} has no encoded bytes to send.",
                 hint="Send it as frames: --model-args video=frames.",
             )
-        return Encoded(_video_mime(data), base64.b64encode(data))
+        mime = _video_mime(data)
+        record_whole(video, {"format": mime.partition("/")[2], "bytes": len(data)}, digest(data), rule)
+        return Encoded(mime, base64.b64encode(data))
 
-    def audio(self, audio: Audio) -> Encoded:
-        """Audio as WAV or MP3: its own bytes if it is one, else 16-bit WAV of all its channels at its own rate.
+    def audio(self, audio: Audio) -> tuple[Encoded, ...]:
+        """Audio as WAV or MP3: its own bytes if it is one and the rule changes nothing, else 16-bit WAV; several pieces
+        if the rule cuts it.
 
         Raises:
-            DataError: if the recording is missing or broken.
+            DataError: if the recording is missing or broken, or longer than the rule allows.
             PlanError: if a package that its format needs is not installed.
         """
         if not _has_content(audio):
             return _encode_audio(audio)
-        return self._memory.get(f"audio:{audio.content_hash()}", lambda: (_encode_audio(audio),))[0]
+        key = f"audio:{under_rule(audio.key or audio.content_hash(), audio.rule)}"
+        return self._memory.get(key, audio, _encode_audio)  # type: ignore[return-value]
 
-    def _encode_image(self, image: Image, kind: str) -> Encoded:
-        key = f"image:{image.content_hash()}"
-        return self._memory.get(key, lambda: (_encode_pixels(self._pixels(image, kind), kind),))[0]
-
-    def _pixels(self, image: Image, kind: str) -> PILImage:
-        """Return the form in which an image is sent. A PNG keeps two levels or a palette, which need less space than
-        RGB.
-        """
-        decoded = image.open()
-        is_kept = kind == "PNG" and is_plain(decoded) and not self._is_longer(decoded.size)
-        return decoded if is_kept else self._scaled(image.shown(keeps_grey=True))
-
-    def _encode_frames(self, video: Video) -> tuple[Encoded, ...]:
-        from polymeter.data.video import frames
-
-        images = frames(video, n=self._num_frames, fps=self._fps)
-        return tuple(_encode_pixels(self._scaled(as_shown(image)), "JPEG") for image in images)
-
-    def _is_too_large(self, data: bytes) -> bool:
-        if self._max_side_px is None:
+    def decodes(self, medium: Media) -> bool:
+        """Return whether a medium is decoded here: videos always, images and audio unless their own bytes are sent."""
+        if isinstance(medium, Video):
+            return True
+        if medium.is_url:
             return False
-        with opened_image(data) as image:  # reads the header only
-            return self._is_longer(image.size)
+        data = medium.original_bytes()
+        if data is None or (medium.rule is not None and stated(medium.rule)):
+            return True
+        if isinstance(medium, Image):
+            return sniff_mime(data) not in self._image_types
+        return sniff_audio_mime(data) not in _AUDIO_FORMATS
 
-    def _is_longer(self, size: tuple[int, int]) -> bool:
-        return self._max_side_px is not None and max(size) > self._max_side_px
+    def _encode_image(self, image: Image) -> Encoded:
+        from polymeter.data.showing import encoded_image
 
-    def _scaled(self, image: PILImage) -> PILImage:
-        longest = max(image.size)
-        if self._max_side_px is None or longest <= self._max_side_px:
-            return image
-        from PIL import Image as pil
+        data, mime = encoded_image(image, self._images, self._image_types)
+        return Encoded(mime, base64.b64encode(data))
 
-        factor = self._max_side_px / longest
-        size = (max(1, round(image.width * factor)), max(1, round(image.height * factor)))
-        return image.resize(size, pil.Resampling.LANCZOS)
+    def _encode_video(self, video: Video) -> tuple[Shown, ...]:
+        from polymeter.data.showing import as_wav, shown_video
+        from polymeter.data.showing.images import encoded_pixels
+
+        shown = shown_video(video, self._videos, as_integers=True)
+        frames = [self._scaled(frame, video.rule) for frame in shown.frames]
+        images = [encoded_pixels(frame, "JPEG") for frame in frames]
+        encoded = [Encoded("image/jpeg", base64.b64encode(image)) for image in images]
+        sent: dict[str, Any] = {"width": frames[0].width, "height": frames[0].height}
+        sent |= {"format": "jpeg", "bytes": sum(map(len, images))}
+        sound = None
+        if shown.sound is not None:
+            file = as_wav(shown.sound)
+            shown = replace(shown, sound=None)  # an hour of it is large
+            sound, n_bytes = _encoded_sound(file)
+            del file
+            sent["sound"] = {**_sent(video).get("sound", {}), "format": "wav", "bytes": n_bytes}
+        if video.sent is not None:
+            video.record_sent(replace(video.sent, sent={**video.sent.sent, **sent}))
+        return (*_timed(encoded, shown, video), *([] if sound is None else [sound]))
+
+    def _scaled(self, frame: PILImage, rule: VideoRule | None) -> PILImage:
+        """A frame of no more pixels than the user allows, unless a rule limits them."""
+        from polymeter.data.showing.sizes import scaled, shown_size
+
+        if rule is not None and (rule.min_pixels or rule.max_pixels or rule.total_pixels):
+            return frame
+        return scaled(frame, shown_size(*frame.size, max_side=self._images.max_side))
+
+
+def fetched_there(medium: Media, schemes: tuple[str, ...], followed: Mapping[str, object] | None = None) -> str | None:
+    """Return the address of a medium that the endpoint fetches itself; ``None`` if it is sent its content: there is no
+    address, or there is a rule for it.
+
+    Args:
+        medium: The medium.
+        schemes: What the addresses that it fetches begin with.
+        followed: The settings that the endpoint follows, for the record, if it follows the medium's rule.
+
+    Raises:
+        DataError: if a rule is stated for an image that nobody has fetched.
+    """
+    source = medium.source if isinstance(medium, Image) or isinstance(medium.source, str) else medium.origin()
+    if not isinstance(source, str) or not source.startswith(schemes):
+        return None
+    if medium.rule is not None and followed is None:
+        if not isinstance(medium, Image) or medium.held_encoded_bytes():  # a run has fetched it
+            return None
+        raise DataError(
+            f"The image {medium.describe()} has a rule, and only the endpoint would fetch it, which follows none.",
+            hint="Download the image first.",
+        )
+    record_whole(medium, rule=followed or {})
+    return source
+
+
+def record_whole(
+    medium: Media,
+    sent: Mapping[str, object] | None = None,
+    content: str = "",
+    rule: Mapping[str, object] = NO_RULE,
+) -> None:
+    """Record that an endpoint is sent a medium, or its address, whole, and shows it to its model in its own way.
+
+    Args:
+        medium: The medium.
+        sent: What is known of it as it was sent.
+        content: The digest of the bytes that were sent; empty: it fetches them itself.
+        rule: The settings that the endpoint follows.
+    """
+    before = {} if sent is None else {"bytes": sent["bytes"]}
+    medium.record_sent(
+        ShownMedium(
+            medium.modality,
+            medium.describe(),
+            dict(rule),
+            before=before,
+            sent=sent or {},
+            digest=content,
+            by="the endpoint",
+        )
+    )
+
+
+def subtitles_beside(video: Video) -> str:
+    """Return the text of the subtitles that stand behind a video that is sent whole, and record them; empty: none.
+
+    Raises:
+        DataError: if they cannot be read.
+    """
+    from polymeter.data.showing.subtitles import shown_subtitles
+
+    shown = shown_subtitles(video, None)
+    if shown.facts and video.sent is not None:
+        sent = {**video.sent.sent, "subtitles": shown.facts}
+        video.record_sent(replace(video.sent, sent=sent, notes=(*video.sent.notes, *shown.notes)))
+    return "".join(shown.after)
 
 
 async def received_image(encoded: bytes | str, *, where: str) -> PILImage:
@@ -201,19 +304,26 @@ def decode_received(encoded: bytes | str, *, where: str) -> PILImage:
 
 
 class _EncodedMedia:
-    """The most recently used encoded media, by key, within a budget of bytes."""
+    """The most recently used encoded media, by key, within a budget of bytes, with the records of what was shown."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._held = 0
         self._lock = threading.Lock()
-        self._encoded: OrderedDict[str, tuple[Encoded, ...]] = OrderedDict()
-        self._in_work: dict[str, Future[tuple[Encoded, ...]]] = {}
+        self._encoded: OrderedDict[str, _Remembered] = OrderedDict()
+        self._in_work: dict[str, Future[_Remembered]] = {}
 
-    def get(self, key: str, make: Callable[[], tuple[Encoded, ...]]) -> tuple[Encoded, ...]:
-        """Return the media of a key, encoded if necessary. A failure is raised in every waiting thread and not
-        remembered.
+    def get(self, key: str, medium: _Medium, make: Callable[[_Medium], tuple[Shown, ...]]) -> tuple[Shown, ...]:
+        """Return the pieces of a medium by its key, encoded if necessary; the medium gets the record of them, under its
+        own name. A failure is raised in every waiting thread and not remembered.
         """
+        own = recorded_apart(medium)  # another model may be shown it at the same time
+        pieces, record = self._get(key, lambda: (make(own), own.sent))
+        if record is not None:
+            medium.record_sent(replace(record, source=medium.describe()))
+        return pieces
+
+    def _get(self, key: str, make: Callable[[], _Remembered]) -> _Remembered:
         with self._lock:
             remembered = self._encoded.get(key)
             if remembered is not None:
@@ -241,15 +351,40 @@ class _EncodedMedia:
         mine.set_result(encoded)
         return encoded  # type: ignore[no-any-return]
 
-    def _keep(self, key: str, encoded: tuple[Encoded, ...]) -> None:
+    def _keep(self, key: str, encoded: _Remembered) -> None:
+        if _is_unchanged(encoded[1]):
+            return
         self._encoded[key] = encoded
-        self._held += _base64_length(encoded)
+        self._held += _length(encoded)
         while self._held > self._budget:
-            self._held -= _base64_length(self._encoded.popitem(last=False)[1])
+            self._held -= _length(self._encoded.popitem(last=False)[1])
 
 
-def _base64_length(media: tuple[Encoded, ...]) -> int:
-    return sum(len(one.base64) for one in media)
+_Remembered = tuple[tuple[Shown, ...], ShownMedium | None]
+
+
+def _is_unchanged(record: ShownMedium | None) -> bool:
+    """Return whether the bytes of an image were sent as they came."""
+    if record is None or record.modality != "image":
+        return False
+    return all(record.sent.get(name) == record.before.get(name) for name in ("format", "bytes"))
+
+
+def _length(remembered: _Remembered) -> int:
+    return sum(len(piece) if isinstance(piece, str) else len(piece.base64) for piece in remembered[0])
+
+
+def _sent(video: Video) -> Mapping[str, Any]:
+    return {} if video.sent is None else video.sent.sent
+
+
+def _timed(frames: Sequence[Encoded], shown: ShownVideo, video: Video) -> Iterator[Shown]:
+    """The frames, with their times and subtitles as the rule says."""
+    texts = frame_texts(shown, video)
+    for place, frame in enumerate(frames):
+        yield from texts.get(place, ())
+        yield frame
+    yield from texts.get(len(frames), ())
 
 
 def _has_content(part: Audio | Video) -> bool:
@@ -260,23 +395,24 @@ def _has_content(part: Audio | Video) -> bool:
     )
 
 
-def _encode_pixels(image: PILImage, kind: str) -> Encoded:
-    buffer = io.BytesIO()
-    if kind == "JPEG":
-        image.save(buffer, "JPEG", quality=_JPEG_QUALITY)
-    else:
-        image.save(buffer, "PNG", compress_level=1)
-    return Encoded(f"image/{kind.lower()}", base64.b64encode(buffer.getvalue()))
+def _encode_audio(audio: Audio) -> tuple[Encoded, ...]:
+    from polymeter.data.showing import encoded_audio
+
+    return tuple(_encoded_sound(file)[0] for file in encoded_audio(audio, AudioRule()))
 
 
-def _encode_audio(audio: Audio) -> Encoded:
-    data = audio.original_bytes()
-    mime = sniff_audio_mime(data) if data is not None else None
-    if data is None or mime not in _AUDIO_FORMATS:
-        from polymeter.data.audio import samples, wav_bytes
-
-        mime, data = "audio/wav", wav_bytes(*samples(audio, mono=False))
-    return Encoded(mime, base64.b64encode(data))
+def _encoded_sound(file: SoundFile) -> tuple[Encoded, int]:
+    """A recording, encoded while it is written, and the number of its bytes: an hour of it is held once."""
+    text, n_bytes, rest = bytearray(), 0, b""
+    for block in file.blocks():
+        n_bytes += len(block)
+        view = memoryview(rest + block)
+        n_whole = len(view) // 3 * 3
+        for start in range(0, n_whole, _STEP):
+            text += base64.b64encode(view[start : min(start + _STEP, n_whole)])
+        rest = bytes(view[n_whole:])
+    text += base64.b64encode(rest)
+    return Encoded(file.mime, text), n_bytes
 
 
 def _video_mime(data: bytes) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from polymeter.core.content import Media
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import ModelTraits
@@ -186,6 +187,10 @@ class GeminiModel(HostedModel):
         """The API's names in both spellings, and those of other models that have a neutral value here."""
         own = _GENERATION | _TOP
         return frozenset({*own, *map(_snake, own), *IMAGE_SETTINGS, *IMAGEN_SETTINGS, *NEUTRAL_HERE})
+
+    def decodes(self, medium: Media) -> bool:
+        """Media that are not sent unchanged."""
+        return self._writer.decodes(medium)
 
     def load(self) -> None:
         """Import the SDK, which takes a while."""

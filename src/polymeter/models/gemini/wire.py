@@ -9,11 +9,12 @@ from mimetypes import guess_type
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any
 
-from polymeter.core.content import Audio, Image, Part, Text, Video
+from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import ModelError
+from polymeter.core.media.showing import stated
 from polymeter.core.media.sources import mime_of_suffix
 from polymeter.core.request import Output, Usage
-from polymeter.models.endpoint.media import Encoded, MediaEncoder, decode_received
+from polymeter.models.endpoint.media import Encoded, MediaEncoder, decode_received, fetched_there, subtitles_beside
 from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ _REFUSED = frozenset(
         "MODEL_ARMOR", "PROHIBITED_CONTENT", "PUP_LIMITED_DISABLED", "RECITATION", "SAFETY", "SPII",
     }
 )  # fmt: skip
+
+
+_FOLLOWED = {
+    "fps": None, "audio": "track", "timestamps": "none",
+    "subtitles": "whole", "subtitles_from": None, "subtitles_missing": None,
+}  # fmt: skip
+"""The settings of a rule that are followed with a whole video, and their only values; ``None``: any."""
 
 
 class PartWriter:
@@ -47,22 +55,41 @@ class PartWriter:
         """A part as one part of the API or, for the frames of a video, as several."""
         if isinstance(part, Text):
             return [{"text": part.text}]
-        if isinstance(part, Video) and self._sends_frames:
-            return [_inline(frame) for frame in self._encoder.frames(part)]
-        piece = _by_address(part) or _inline(self._encoded(part))
         if isinstance(part, Video):
-            shown = {"startOffset": part.start_s, "endOffset": part.end_s}
-            metadata: dict[str, Any] = {name: f"{time:g}s" for name, time in shown.items() if time is not None}
-            if self._fps is not None:
-                metadata["fps"] = self._fps
-            if metadata:
-                piece["videoMetadata"] = metadata
-        return [piece]
+            return self._video(part)
+        address = _by_address(part)
+        if address is not None:
+            return [address]
+        encoded = (self._encoder.image(part),) if isinstance(part, Image) else self._encoder.audio(part)
+        return [_inline(one) for one in encoded]
 
-    def _encoded(self, part: Image | Audio | Video) -> Encoded:
-        if isinstance(part, Image):
-            return self._encoder.image(part)
-        return self._encoder.audio(part) if isinstance(part, Audio) else self._encoder.whole_video(part)
+    def decodes(self, medium: Media) -> bool:
+        """Return whether a medium is not sent unchanged."""
+        is_whole = isinstance(medium, Video) and not self._as_frames(medium)
+        return not is_whole and self._encoder.decodes(medium)
+
+    def _as_frames(self, video: Video) -> bool:
+        """Return whether a video is sent as frames: the API does not follow its rule."""
+        rule = {} if video.rule is None else stated(video.rule)
+        return self._sends_frames or not all(_FOLLOWED.get(name, "") in (None, value) for name, value in rule.items())
+
+    def _video(self, video: Video) -> list[dict[str, Any]]:
+        """A video, whole if the API can follow its rule: it samples by a rate of its own, and hears the sound."""
+        if self._as_frames(video):
+            pieces = self._encoder.video(video)
+            return [{"text": piece} if isinstance(piece, str) else _inline(piece) for piece in pieces]
+        rule = {} if video.rule is None else stated(video.rule)
+        fps = rule.get("fps", self._fps)
+        followed = rule if fps is None else {**rule, "fps": fps}
+        whole = _by_address(video, followed) or _inline(self._encoder.whole_video(video, followed))
+        shown = {"startOffset": video.start_s, "endOffset": video.end_s}
+        metadata: dict[str, Any] = {name: f"{time:g}s" for name, time in shown.items() if time is not None}
+        if fps is not None:
+            metadata["fps"] = fps
+        if metadata:
+            whole["videoMetadata"] = metadata
+        subtitles = subtitles_beside(video)
+        return [whole, {"text": subtitles}] if subtitles else [whole]
 
 
 def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = False) -> Output:
@@ -145,10 +172,10 @@ def _inline(medium: Encoded) -> dict[str, Any]:
     return {"inlineData": {"mimeType": mime, "data": medium.base64.decode("ascii")}}
 
 
-def _by_address(part: Image | Audio | Video) -> dict[str, Any] | None:
+def _by_address(part: Image | Audio | Video, followed: Mapping[str, Any] | None = None) -> dict[str, Any] | None:
     """A medium that the API fetches itself: a web URL, an uploaded file, an object in Cloud Storage."""
-    source = part.source if isinstance(part, Image) or isinstance(part.source, str) else part.origin()
-    if not isinstance(source, str) or not source.startswith(("http://", "https://", "gs://")):
+    source = fetched_there(part, ("http://", "https://", "gs://"), followed)
+    if source is None:
         return None
     name = source.partition("?")[0]
     mime = mime_of_suffix(splitext(name)[1].lower()) or guess_type(name)[0]

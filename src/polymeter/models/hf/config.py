@@ -49,7 +49,8 @@ class CheckpointKind:
 
 
 def read_config(settings: HfSettings) -> Any:
-    """A checkpoint's configuration, from its folder, the local cache or the hub. No weights are read.
+    """The configuration of a checkpoint, or of its part that writes text, from its folder, the local cache or the hub.
+    No weights are read.
 
     Raises:
         PlanError: if the folder does not exist or is not a checkpoint, or the hub does not have it or cannot be
@@ -79,7 +80,9 @@ def read_config(settings: HfSettings) -> Any:
         else f"Check the id. Offline, name a folder that contains it: --weights {name}=PATH."
     )
     with boundary(PlanError, f"Reading the configuration of {name!r}", hint=hint):
-        return AutoConfig.from_pretrained(name, **settings.source)
+        config = AutoConfig.from_pretrained(name, **settings.source)
+    # Models that speak have a part that writes text. The Auto classes load it alone from the same checkpoint.
+    return getattr(config, "thinker_config", config)
 
 
 def commit_of(settings: HfSettings) -> str:

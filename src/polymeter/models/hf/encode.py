@@ -7,9 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, boundary
+from polymeter.core.records.truncation import IMAGES
 from polymeter.core.request import Generate, Request
 from polymeter.models.hf.load import LoadedCheckpoint
 from polymeter.models.hf.prompts import Prompter, ReadPrompt
+from polymeter.models.hf.scaled import frame_advice, frames_scaled_down, pixel_advice, scaled_down
+from polymeter.models.hf.videos import SECONDS
+
+_SIZES = frozenset({"min_pixels", "max_pixels", "size"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,8 @@ class Encoder:
         """The tensors of several requests, one row each.
 
         Args:
-            requests: The requests; those that were already read are used unchanged. All are raw, or none is.
+            requests: The requests; those that were already read are used unchanged. All are raw, or none is. Their
+                videos are those of one group of ``together``.
             tails: Text right after each prompt, tokenised together with it.
             processor_args: Further arguments of the processor.
 
@@ -89,15 +95,36 @@ class Encoder:
         prompts = [one if isinstance(one, ReadPrompt) else self.read(one) for one in requests]
         texts = tuple(prompt.text for prompt in prompts)
         full = texts if tails is None else tuple(text + tail for text, tail in zip(texts, tails, strict=True))
-        with boundary(ModelError, "The processor"):
-            encoded = self._process(prompts, list(full), processor_args or {})
+        try:
+            with boundary(ModelError, "The processor"):
+                encoded = self._process(prompts, list(full), processor_args or {})
+        except ModelError as error:
+            refusals = (self._prompter.handling.refusal(prompt.clips) for prompt in prompts)
+            if refusal := next(filter(None, refusals), None):
+                raise refusal from error
+            raise
+        self._note_scaled(prompts, encoded)
         inputs = {name: self._placed(value) for name, value in encoded.items() if hasattr(value, "dim")}
+        if any(prompt.tracks for prompt in prompts):
+            inputs["use_audio_in_video"] = True
         # A model that only transcribes speech reads no tokens.
         n_tokens = (
             tuple(encoded["attention_mask"].sum(dim=1).tolist()) if "input_ids" in inputs else (0,) * len(prompts)
         )
         own_ids = self._own_ids(prompts, encoded) if tails is None else ()
         return Batch(inputs, n_tokens, texts, own_ids)
+
+    def together(self, prompts: Mapping[int, ReadPrompt]) -> list[dict[int, ReadPrompt]]:
+        """Prompts in groups, each of which ``encode`` can hold in one call.
+
+        Args:
+            prompts: The prompts, by any number.
+        """
+        groups: dict[Any, dict[int, ReadPrompt]] = {}
+        for number, prompt in prompts.items():
+            group = self._prompter.handling.group_of(prompt.clips, has_tracks=bool(prompt.tracks))
+            groups.setdefault(group, {})[number] = prompt
+        return list(groups.values())
 
     def prompt_text(self, request: Request) -> str:
         """A request's text as the model sees it: the chat template rendered, one token per medium.
@@ -124,6 +151,7 @@ class Encoder:
     def _process(self, prompts: Sequence[ReadPrompt], texts: list[str], further: Mapping[str, Any]) -> Any:
         loaded = self._loaded
         sounds = [sound for prompt in prompts for sound in prompt.sounds]
+        handling = self._prompter.handling
         if loaded.kind.is_speech:
             return loaded.processor(audio=sounds, sampling_rate=self._prompter.rate, return_tensors="pt")
         arguments: dict[str, Any] = {
@@ -135,20 +163,65 @@ class Encoder:
         }
         if loaded.processor is None:
             return loaded.tokenizer(**arguments)
+        if loaded.tokenizer.init_kwargs.get("truncation"):  # a processor would truncate prompts as its tokenizer says
+            arguments["truncation"] = False
         if any(prompt.images for prompt in prompts):
             arguments["images"] = [prompt.images for prompt in prompts]
         if any(prompt.clips for prompt in prompts):
-            arguments["videos"] = [[clip.frames for clip in prompt.clips] for prompt in prompts]
-            arguments["video_metadata"] = [[clip.metadata() for clip in prompt.clips] for prompt in prompts]
+            clips = [[clip.filled(handling.fewest) for clip in prompt.clips] for prompt in prompts]
+            arguments["videos"] = [[clip.frames for clip in own] for own in clips]
+            arguments["video_metadata"] = [[clip.metadata() for clip in own] for own in clips]
             arguments["do_sample_frames"] = False
+            if handling.sizes_itself and not _SIZES.isdisjoint(loaded.settings.processor_args):
+                arguments["videos_kwargs"] = {"size": dict(loaded.processor.video_processor.size)}
+            if handling.asks_rate:
+                arguments["fps"] = 1 / next(clip.step for own in clips for clip in own)
         if sounds:
             arguments["audio"] = sounds
             arguments["sampling_rate"] = self._prompter.rate
-        return loaded.processor(**arguments)
+        if any(prompt.tracks for prompt in prompts):
+            arguments["load_audio_from_video"] = True
+            arguments["audio_from_video_indices"] = _track_indices(prompts)
+        encoded = loaded.processor(**arguments)
+        if "videos" in arguments and handling.asks_rate:
+            # The processor takes one rate for all videos. The network reads one for each.
+            import torch
+
+            steps = [clip.step * handling.fewest for prompt in prompts for clip in prompt.clips]
+            encoded[SECONDS] = torch.tensor(steps)
+        return encoded
+
+    def _note_scaled(self, prompts: Sequence[ReadPrompt], encoded: Mapping[str, Any]) -> None:
+        """Note of each prompt whether the processor scaled its images or the frames of its videos down."""
+        processor, part = (
+            getattr(self._loaded.processor, name, None) for name in ("image_processor", "video_processor")
+        )
+        sizes = [(image.height, image.width) for prompt in prompts for image in prompt.images]
+        frames = [(clip.frames[0].height, clip.frames[0].width) for prompt in prompts for clip in prompt.clips]
+        scaled = iter(scaled_down(sizes, encoded, processor) if sizes else ())
+        shrunk = iter(frames_scaled_down(frames, encoded, part) if frames else ())
+        for prompt in prompts:
+            if sum([next(shrunk) for _ in prompt.clips]):
+                prompt.cut[IMAGES] = frame_advice(part)
+            if sum([next(scaled) for _ in prompt.images]):
+                prompt.cut[IMAGES] = pixel_advice(processor)
 
     def _placed(self, tensor: Any) -> Any:
         loaded = self._loaded
-        return tensor.to(loaded.device, loaded.dtype if tensor.is_floating_point() else None)
+        # One number for each medium is a time, whose digits count, and not what a network computes with.
+        is_cast = tensor.is_floating_point() and tensor.dim() > 1
+        return tensor.to(loaded.device, loaded.dtype if is_cast else None)
+
+
+def _track_indices(prompts: Sequence[ReadPrompt]) -> list[int | None]:
+    """Of each sound of a batch, the number of its video in the batch; ``None`` for a sound of its own."""
+    indices: list[int | None] = []
+    n_clips = 0
+    for prompt in prompts:
+        own = (prompt.tracks.get(number) for number in range(len(prompt.sounds)))
+        indices += [None if clip is None else n_clips + clip for clip in own]
+        n_clips += len(prompt.clips)
+    return indices
 
 
 def _n_special_in_front(loaded: LoadedCheckpoint) -> int | None:

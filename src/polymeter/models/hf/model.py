@@ -9,7 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Media
 from polymeter.core.errors import PlanError
+from polymeter.core.media.showing import Showing
 from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.names.registry import missing_package
@@ -18,7 +20,7 @@ from polymeter.models.hf.answers.decoding import decoding_of, ignored, known_set
 from polymeter.models.hf.answers.generate import answer
 from polymeter.models.hf.answers.in_turn import answer_in_turn
 from polymeter.models.hf.answers.refill import Refiller, searches_plainly
-from polymeter.models.hf.config import commit_of, kind_of, read_config
+from polymeter.models.hf.config import CheckpointKind, commit_of, kind_of, read_config
 from polymeter.models.hf.digest import checkpoint_digest, package_version
 from polymeter.models.hf.encode import Encoder
 from polymeter.models.hf.images.networks import can_draw, draw, ignored_image_settings, known_image_settings
@@ -30,6 +32,7 @@ from polymeter.models.hf.load import (
     tag_tokens,
     template_of,
 )
+from polymeter.models.hf.media import writes_times
 from polymeter.models.hf.scoring.loglikelihood import ContinuationScorer
 from polymeter.models.hf.settings import (
     DTYPES,
@@ -43,8 +46,10 @@ from polymeter.models.hf.settings import (
     one_of,
     read_template,
 )
+from polymeter.models.hf.videos import WAY, accepts_videos, handling_of
 from polymeter.models.memory import free_memory
 from polymeter.models.quiet import quiet_transformers
+from polymeter.models.video_parts import ALL_WAYS, BESIDE_VIDEO
 from polymeter.reading.reasoning import tags_in_force, tags_in_template
 
 _SAME_IMAGES = ("mllama", "paligemma", "blip-2", "instructblip", "fuyu", "kosmos-2", "kosmos-2.5", "florence2", "udop")
@@ -181,6 +186,7 @@ class HfModel(BatchModel):
             # Read already here: planning needs to know whether a chat template exists and whether a package is missing.
             # The files are small.
             self._processing = load_processor(self._settings, self._kind)
+            self._kind = _seeing(self._kind, self._processing[0])
         if logprob_template == "chat" and not template_of(*self._processing):
             raise PlanError(
                 f"The checkpoint {name!r} has no chat template, which logprob_template=chat needs.",
@@ -217,6 +223,7 @@ class HfModel(BatchModel):
             "processor_args": settings.processor_args,
             "max_length": settings.max_length,
             "video": [settings.video_as, settings.video_frames, rate_identity(settings.video_fps)],
+            **({"whole_videos": WAY} if self._shows_whole else {}),
             "cut_sounds": settings.cut_sounds,
             **({"cut_prompts": True} if settings.cut_prompts else {}),
             "allow_missing_weights": settings.allow_missing_weights,
@@ -228,6 +235,35 @@ class HfModel(BatchModel):
         if isinstance(parameters, GenerateImage):
             return ignored_image_settings(parameters, self._config)
         return ignored(parameters) if isinstance(parameters, Generate) else {}
+
+    def unfollowed(self, showing: Showing) -> Mapping[str, str]:
+        """Also the times between the frames of a video, for a processor that gets it whole and writes none; and a sound
+        that can only stand behind the frames of its video.
+        """
+        found = dict(super().unfollowed(showing))
+        processor = self._processing[0]
+        has_times = showing.video is not None and showing.video.timestamps == "text"
+        is_whole = self._shows_whole
+        if has_times and is_whole and not writes_times(type(processor)):
+            why = "its processor gets videos whole; timestamps: prefix, or video_as=images, gives it the times"
+            found["video.timestamps"] = why
+        has_track = showing.video is not None and showing.video.audio == "track"
+        if has_track and not (is_whole and handling_of(processor).interleaves):
+            found.setdefault(
+                "video.audio", "it hears the sound of a video after all of its frames, not in time with them"
+            )
+        return found
+
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """Behind the video, and between its frames if these are images."""
+        is_whole = self._settings.shows_videos_whole(accepts=self._kind.modalities["video"])
+        return BESIDE_VIDEO if is_whole else ALL_WAYS
+
+    @property
+    def subtitles_hint(self) -> str:
+        """Videos as images."""
+        return " With --model-args video_as=images it gets frames with texts between them."
 
     def known_settings(self) -> frozenset[str]:
         """Transformers' names; for a checkpoint that draws, also the names of its drawing settings."""
@@ -246,6 +282,10 @@ class HfModel(BatchModel):
             isinstance(ask, Generate) and not self._kind.is_encoder_decoder and searches_plainly(decoding_of(ask))
         )
         return _BATCHES_IN_TURN if is_refilled else 1
+
+    def decodes(self, medium: Media) -> bool:
+        """Every medium that it is shown."""
+        return True
 
     def load(self) -> None:
         """Read weights and processor."""
@@ -308,6 +348,12 @@ class HfModel(BatchModel):
             for response in answer(self._loaded, self._encoder, requests[start : start + at_once])
         ]
 
+    @property
+    def _shows_whole(self) -> bool:
+        """True if its processor gets videos as such, and not as images."""
+        accepts = self._kind.modalities["video"]
+        return accepts and self._settings.shows_videos_whole(accepts=accepts)
+
     def _tags(self) -> Tags | None:
         """The tags around reasoning in its answers: those of the run, else the known ones and those of the template."""
         return tags_in_force(None, self.reasoning_tags, self.traits.reasoning_tags)
@@ -324,6 +370,12 @@ class HfModel(BatchModel):
             is_completion=not kind.is_speech and not template_of(*self._processing),
             reasoning_tags=tags_in_template(template_of(*self._processing)),
         )
+
+
+def _seeing(kind: CheckpointKind, processor: Any) -> CheckpointKind:
+    """A kind that accepts videos if the processor does."""
+    accepts = accepts_videos(processor, is_named=kind.modalities["video"])
+    return replace(kind, modalities={**kind.modalities, "video": accepts})
 
 
 def _alike(requests: Sequence[Request]) -> list[list[int]]:

@@ -7,14 +7,17 @@ the token's first character, so that it cannot take the place of an image.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from polymeter.core.content import Audio, Image, Modality, Part, Text, Video
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary, count
 from polymeter.core.request import Request, Tags
 from polymeter.models.hf.load import LoadedCheckpoint
-from polymeter.models.hf.media import VideoFrames, clip_of, image_of, sound_of
+from polymeter.models.hf.media import VideoFrames, clip_of, image_of, sounds_of, writes_times
+from polymeter.models.hf.videos import handling_of
+from polymeter.models.video_parts import frame_texts, silent
 
 _PLACEHOLDERS: dict[Modality, str] = {"image": "image_token", "video": "video_token", "audio": "audio_token"}
 _GUARDED = (
@@ -38,6 +41,11 @@ _GUARDED = (
 )
 _DEAF_AFTER_WINDOW = ("whisper", "qwen2_audio", "qwen2_5_omni", "qwen2_5_omni_thinker")
 _PROBE = "polymeter probe"
+_TRACK = "track"
+"""The entry of a sound that belongs to the video before it."""
+_BEHIND = (
+    "Its sound stands behind its frames, not between them: another video of the request has no sound, or other times."
+)
 Conversation = list[tuple[str, list[tuple[Modality, str]]]]
 
 
@@ -50,16 +58,21 @@ class ReadPrompt:
         images: RGB, in the order of their tokens.
         clips: Videos, likewise.
         sounds: Samples of shape ``(n,)``, likewise.
+        tracks: The numbers of sounds that the processor puts between the frames of a video, each with the number of the
+            video. They have no tokens in the text.
         is_raw: Whether it is read as a base model reads it: no template, and the tokenizer's own special tokens.
         reasoning_tags: The tags around reasoning that its task names; ``None``: it names none.
+        cut: As of an ``Output``.
     """
 
     text: str = ""
     images: list[Any] = field(default_factory=list)
     clips: list[VideoFrames] = field(default_factory=list)
     sounds: list[Any] = field(default_factory=list)
+    tracks: dict[int, int] = field(default_factory=dict)
     is_raw: bool = False
     reasoning_tags: Tags | None = None
+    cut: dict[str, str] = field(default_factory=dict)
 
 
 class Prompter:
@@ -73,6 +86,7 @@ class Prompter:
     Attributes:
         adds_special: Whether the tokenizer has to add special tokens to the text: the template leaves them out, or
             there is none.
+        handling: How its processor handles videos.
 
     Raises:
         PlanError: if the chat template cannot be rendered.
@@ -88,6 +102,7 @@ class Prompter:
         # Longer tokens first: a token that contains another has to be broken before its part.
         self._guarded = sorted({token for name in _GUARDED for token in self._named(name)}, key=len, reverse=True)
         self._modalities = dict(loaded.kind.modalities)
+        self.handling = handling_of(loaded.processor)
         self._plain_roles: set[str] = set()
         self.adds_special = True
         if loaded.is_chat:
@@ -111,6 +126,8 @@ class Prompter:
             for part in message.parts:
                 entries.extend(self._take(part, prompt))
             conversation.append((message.role, entries))
+        if prompt.tracks:
+            conversation = self._with_tracks(conversation, prompt, request)
         if self._loaded.kind.is_speech:
             if len(prompt.sounds) != 1:
                 raise ModelError(f"A model that transcribes speech accepts one audio, not {len(prompt.sounds)}.")
@@ -130,20 +147,55 @@ class Prompter:
             return [("image", "")]
         if isinstance(part, Audio):
             self._require("audio")
-            prompt.sounds.append(self._heard(sound_of(part, self.rate)))
-            return [("audio", "")]
+            sounds = sounds_of(part, self.rate)
+            prompt.sounds.extend(self._heard(sound) for sound in sounds)
+            return [("audio", "")] * len(sounds)
         return self._take_video(part, prompt)
 
     def _take_video(self, part: Video, prompt: ReadPrompt) -> list[tuple[Modality, str]]:
         settings = self._loaded.settings
-        if settings.video_as == "video" or (settings.video_as == "auto" and self._modalities["video"]):
-            self._require("video")
-            prompt.clips.append(clip_of(part, settings))
-            return [("video", "")]
-        self._require("image")
-        frames = clip_of(part, settings).frames
-        prompt.images.extend(frames)
-        return [("image", "")] * len(frames)
+        part = part if self._modalities["audio"] else silent(part)
+        has_track = part.rule is not None and part.rule.audio == "track"
+        is_video = settings.shows_videos_whole(accepts=self._modalities["video"])
+        self._require("video" if is_video else "image")
+        clip = clip_of(part, settings, self.rate if has_track else None)
+        kind: Modality = "video" if is_video else "image"
+        n_entries = 1 if is_video else len(clip.frames)
+        if is_video:
+            prompt.clips.append(clip)
+        else:
+            prompt.images.extend(clip.frames)
+        texts = frame_texts(clip, part, is_whole=is_video, has_times=not (is_video and self._writes_times))
+        entries: list[tuple[Modality, str]] = []
+        for place in range(n_entries):
+            entries.extend(("text", self._guard(text)) for text in texts.get(place, ()))
+            entries.append((kind, ""))
+        entries.extend(("text", self._guard(text)) for text in texts.get(n_entries, ()))
+        if clip.sound is not None:  # behind its own frames, so that no video gets the sound of another
+            if is_video and self.handling.interleaves:
+                prompt.tracks[len(prompt.sounds)] = len(prompt.clips) - 1
+            prompt.sounds.append(self._heard(clip.sound.samples))
+            entries.append(("audio", _TRACK))
+        return entries
+
+    def _with_tracks(self, conversation: Conversation, prompt: ReadPrompt, request: Request) -> Conversation:
+        """A conversation without the places of the sounds that the processor puts between frames. If it cannot, they
+        stay behind their videos, and the records of these say so.
+        """
+        if self.handling.can_interleave(prompt.clips):
+            kept = [
+                (role, [entry for entry in entries if entry != ("audio", _TRACK)]) for role, entries in conversation
+            ]
+            return kept
+        prompt.tracks.clear()
+        for part in request.media():
+            if isinstance(part, Video) and part.sent is not None and "sound" in part.sent.sent:
+                part.record_sent(replace(part.sent, notes=(*part.sent.notes, _BEHIND)))
+        return conversation
+
+    @cached_property
+    def _writes_times(self) -> bool:
+        return writes_times(type(self._loaded.processor))
 
     def _heard(self, sound: Any) -> Any:
         """Audio, if it fits into the model's window: some processors silently cut off the rest."""
@@ -217,11 +269,14 @@ class Prompter:
         return "\n\n".join(text for _, entries in conversation if (text := self._flat(entries)))
 
     def _check(self, prompt: ReadPrompt) -> None:
-        """Refuse a prompt whose text has not one token per medium: the network would see the media in wrong places."""
+        """Refuse a prompt whose text has not one token per medium: the network would see the media in wrong places; and
+        videos that the processor does not accept together.
+        """
+        self.handling.check(prompt.clips, has_images=bool(prompt.images))
         shown: dict[Modality, int] = {
             "image": len(prompt.images),
             "video": len(prompt.clips),
-            "audio": len(prompt.sounds),
+            "audio": len(prompt.sounds) - len(prompt.tracks),
         }
         for modality, token in self._tokens.items():
             n_places = prompt.text.count(token)

@@ -87,6 +87,14 @@ class HfSettings:
         """True if the checkpoint is a folder on this machine."""
         return Path(self.name).is_dir()
 
+    def shows_videos_whole(self, *, accepts: bool) -> bool:
+        """Return whether the processor gets a video as one, and not its frames as images.
+
+        Args:
+            accepts: Whether the model accepts videos.
+        """
+        return self.video_as == "video" or (self.video_as == "auto" and accepts)
+
     @property
     def source(self) -> dict[str, Any]:
         """Arguments of every ``from_pretrained``: where in the repository, and whether remote code may run."""

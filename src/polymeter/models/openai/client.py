@@ -17,8 +17,8 @@ from polymeter.models.openai.settings import OpenAISettings
 _MAX_TRIES = 5
 
 
-WriteBody = Callable[[Mapping[str, Any]], tuple[bytes, str]]
-"""A function from settings in the server's form to a body and its content type."""
+WriteBody = Callable[[Mapping[str, Any]], tuple[Sequence[bytes], str]]
+"""A function from settings in the server's form to a body, in pieces, and its content type."""
 
 
 class PageError(ModelError):
@@ -92,7 +92,7 @@ class Client:
         Raises:
             ModelError: if there is no answer.
         """
-        return await self._ask(self.address.edits_url, lambda sent: form({**sent, "prompt": prompt}, files), settings)
+        return await self._ask(self.address.edits_url, lambda sent: _form({**sent, "prompt": prompt}, files), settings)
 
     async def fetch(self, url: str, *, is_named_by_data: bool = False) -> bytes:
         """Fetch a file that the endpoint, or a dataset, names by a URL.
@@ -158,5 +158,10 @@ class Client:
 
 
 def _json(key: bytes, content: bytes) -> WriteBody:
-    """Append content that already is JSON to the settings, without parsing it."""
-    return lambda sent: (b"".join((dumps(sent)[:-1], key, content, b"}")), JSON)
+    """Append content that already is JSON to the settings, without parsing or copying it."""
+    return lambda sent: ((dumps(sent)[:-1], key, content, b"}"), JSON)
+
+
+def _form(fields: Mapping[str, Any], files: Sequence[File]) -> tuple[Sequence[bytes], str]:
+    body, kind = form(fields, files)
+    return (body,), kind

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
-from polymeter.core.content import Audio, Image, Part, Text, Video
+from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import ModelError
 from polymeter.core.request import Message
-from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.endpoint.media import Encoded, MediaEncoder, Piece, fetched_there
 from polymeter.models.openai.settings import DETAILS, OpenAISettings
 
 
@@ -62,7 +62,7 @@ class ContentWriter:
             DataError: if a medium is missing or broken.
             PlanError: if a package that a medium needs is not installed.
         """
-        pieces: list[bytes] = []
+        pieces: list[Piece] = []
         for message in messages:
             pieces += (b"," if pieces else b"[", *self._message(message))
         return b"".join((*pieces, b"]")) if pieces else b"[]"
@@ -79,7 +79,7 @@ class ContentWriter:
             )
         return "\n\n".join(text for message in messages if (text := message.text))
 
-    def _message(self, message: Message) -> Iterator[bytes]:
+    def _message(self, message: Message) -> Iterator[Piece]:
         role = self._settings.system_role if message.role == "system" else message.role
         yield b'{"role":%s,"content":' % dumps(role)
         if all(isinstance(part, Text) for part in message.parts):
@@ -94,29 +94,37 @@ class ContentWriter:
             yield b"]" if before == b"," else b"[]"
         yield b"}"
 
-    def _part(self, part: Part) -> Iterator[Sequence[bytes]]:
+    def decodes(self, medium: Media) -> bool:
+        """Return whether a medium is not sent unchanged."""
+        is_whole = isinstance(medium, Video) and self._is_sent_whole(medium)
+        return not is_whole and self._media.decodes(medium)
+
+    def _is_sent_whole(self, video: Video) -> bool:
+        # A URL can neither select a part of a video nor follow a rule.
+        return self._settings.video == "url" and video.start_s is None and video.end_s is None and video.rule is None
+
+    def _part(self, part: Part) -> Iterator[Sequence[Piece]]:
         if isinstance(part, Text):
             yield (dumps({"type": "text", "text": part.text}),)
         elif isinstance(part, Image):
             yield self._image(_remote(part) or self._media.image(part).data_url, part)
         elif isinstance(part, Audio):
-            yield self._audio(part)
-        elif self._settings.video == "url" and part.start_s is None and part.end_s is None:
+            url = _remote(part)
+            if url is not None:
+                yield _linked(b"audio_url", url)
+            else:
+                yield from map(_sound, self._media.audio(part))
+        elif self._is_sent_whole(part):
             yield _linked(b"video_url", _remote(part) or self._media.whole_video(part).data_url)
-        else:  # a URL cannot select a part of a video
-            for frame in self._media.frames(part):
-                yield self._image(frame.data_url)
+        else:
+            for piece in self._media.video(part):
+                if isinstance(piece, str):
+                    yield (dumps({"type": "text", "text": piece}),)
+                else:
+                    yield _sound(piece) if piece.is_sound else self._image(piece.data_url)
 
-    def _image(self, url: Sequence[bytes], image: Image | None = None) -> Sequence[bytes]:
+    def _image(self, url: Sequence[Piece], image: Image | None = None) -> Sequence[Piece]:
         return _linked(b"image_url", url, self._detail or _written_detail(image))
-
-    def _audio(self, audio: Audio) -> Sequence[bytes]:
-        url = _remote(audio)
-        if url is not None:
-            return _linked(b"audio_url", url)
-        encoded = self._media.audio(audio)
-        kind = encoded.format.encode()
-        return b'{"type":"input_audio","input_audio":{"data":"', encoded.base64, b'","format":"%s"}}' % kind
 
 
 def dumps(value: Any) -> bytes:
@@ -124,7 +132,12 @@ def dumps(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def _linked(kind: bytes, url: Sequence[bytes], more: bytes = b"") -> Sequence[bytes]:
+def _sound(encoded: Encoded) -> Sequence[Piece]:
+    kind = encoded.format.encode()
+    return b'{"type":"input_audio","input_audio":{"data":"', encoded.base64, b'","format":"%s"}}' % kind
+
+
+def _linked(kind: bytes, url: Sequence[Piece], more: bytes = b"") -> Sequence[Piece]:
     return b'{"type":"%s","%s":{"url":"' % (kind, kind), *url, b'"%s}}' % more
 
 
@@ -140,8 +153,6 @@ def _written_detail(image: Image | None) -> bytes:
 
 
 def _remote(part: Image | Audio | Video) -> Sequence[bytes] | None:
-    """The URL of a medium that the endpoint can fetch itself, escaped for JSON, without quotes."""
-    source = part.source if isinstance(part, Image) else part.origin()
-    if isinstance(source, str) and source.startswith(("http://", "https://")):
-        return (dumps(source)[1:-1],)
-    return None
+    """The URL of a medium that the endpoint fetches itself, escaped for JSON, without quotes."""
+    address = fetched_there(part, ("http://", "https://"))
+    return None if address is None else (dumps(address)[1:-1],)

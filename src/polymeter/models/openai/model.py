@@ -3,8 +3,8 @@
 Differences between servers are handled here: OpenAI calls the token limit ``max_completion_tokens`` and rejects names
 that it does not know; Azure puts the deployment into the URL and the key into ``api-key`` (its newer ``/openai/v1``
 addresses are ordinary base URLs); OpenRouter and vLLM keep reasoning in ``reasoning``, others in ``reasoning_content``;
-OpenRouter reports failures of the servers behind it with status 200; Ollama needs no key and silently truncates prompts
-longer than its ``num_ctx``, so set that at the server.
+OpenRouter reports failures of the servers behind it with status 200; Ollama needs no key and truncates prompts longer
+than its ``num_ctx`` without an error, which ``cut_prompts`` finds.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from polymeter.core.content import Modality
+from polymeter.core.content import Media, Modality
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import AsyncModel, ModelTraits
@@ -38,12 +38,14 @@ from polymeter.models.openai.address import Address, find_addresses
 from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import Content, ContentWriter, dumps
+from polymeter.models.openai.cut_prompts import cut_of, n_words
 from polymeter.models.openai.image_settings import ignored_settings, makes_images, takes_images
 from polymeter.models.openai.images import ImageCall, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood, Ways
 from polymeter.models.openai.preflight import ask_little, check_all
 from polymeter.models.openai.quirks import Quirks, refuses_several
 from polymeter.models.openai.settings import DETAILS, MEANINGLESS, Api, OpenAISettings, Way
+from polymeter.models.video_parts import ALL_WAYS
 
 _LENGTH_KEY = "max_tokens"
 _HOSTED_LENGTH_KEY = "max_completion_tokens"
@@ -59,12 +61,14 @@ class OpenAIBody:
         settings: Its settings, without seeds.
         context: The context of its continuations.
         drawing: The requested image.
+        n_words: Its words that each take a token at least, if they are many.
     """
 
     content: Content = field(default_factory=lambda: Content(b""))
     settings: Mapping[str, Any] = field(default_factory=dict)
     context: Context | None = None
     drawing: ImageCall | None = None
+    n_words: int = 0
 
 
 class OpenAIModel(AsyncModel):
@@ -174,7 +178,12 @@ class OpenAIModel(AsyncModel):
         way = next((known for known in get_args(Way) if known == logprobs), None)
         self._ways = Ways(self._settings.api, way)
         self._max_answer_mb = checked_size(max_answer_mb)
-        self._media = MediaEncoder(max_side_px=max_image_side, num_frames=num_frames, fps=fps)
+        self._media = MediaEncoder(
+            max_side_px=max_image_side,
+            num_frames=num_frames,
+            fps=fps,
+            accepts_sound=self.traits.modalities.get("audio") is not False,
+        )
         self._writer = ContentWriter(self._settings, self._media)
         self._connect(addresses[0])
         self._instances = tuple(self._at(address) for address in addresses) if len(addresses) > 1 else ()
@@ -246,6 +255,15 @@ class OpenAIModel(AsyncModel):
             name: reason for name, reason in refused.items() if values.get(name) is not None
         }
 
+    def decodes(self, medium: Media) -> bool:
+        """Media that are not sent unchanged."""
+        return self._writer.decodes(medium)
+
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """Every way: a video with a rule is sent as frames."""
+        return ALL_WAYS
+
     def known_settings(self) -> frozenset[str]:
         """The names that OpenAI-compatible endpoints are known to have, and those that are left out with a reason."""
         return OF_ENDPOINTS | OF_IMAGES | MEANINGLESS
@@ -268,7 +286,7 @@ class OpenAIModel(AsyncModel):
         settings = self._settings.of(parameters)
         if self._settings.api == "chat" and self.sends_stops is False:
             settings.pop("stop", None)  # the answer is cut when it is read, behind its reasoning
-        return OpenAIBody(content, settings)
+        return OpenAIBody(content, settings, n_words=n_words(request))
 
     async def respond(self, request: Request) -> Response:
         """Answer one request that was not prepared; its media are encoded on a thread."""
@@ -369,11 +387,15 @@ class OpenAIModel(AsyncModel):
 
     async def _ask(self, settings: Mapping[str, Any], prepared: OpenAIBody) -> list[Output]:
         send = self._client.completion if self._settings.api == "completions" else self._client.chat
-        return read_outputs(
-            await send(prepared.content.text, settings),
+        payload = await send(prepared.content.text, settings)
+        outputs = read_outputs(
+            payload,
             where=self._client.address.where,
             offers_tools=offers_tools(settings, self._settings.extra_body),
         )
+        sent = {**settings, **self._settings.extra_body}
+        cut = cut_of(payload, sent, outputs[0].usage, prepared.n_words)
+        return [replace(output, cut=cut) for output in outputs] if cut else outputs
 
 
 def _api(wanted: str, name: str, images_via: str) -> Api:

@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from polymeter.core.content import Media
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import fingerprint
 from polymeter.core.machine.gpus import VISIBLE, gpu_names, share_out, visible_gpus
@@ -35,6 +36,7 @@ from polymeter.models.served.kinds import HOST, LLAMACPP, SGLANG, TRANSFORMERS, 
 from polymeter.models.served.process import ServerProcess
 from polymeter.models.served.programs import find_program, versions_of
 from polymeter.models.served.starting import Servers, failure, interrupted, told
+from polymeter.models.video_parts import ALL_WAYS
 
 START_TIMEOUT_S = 1800.0
 """The time limit for servers to be ready, in seconds, unless the user sets another: large weights come over a network.
@@ -152,9 +154,18 @@ class ServedModel(AsyncModel):
             found |= dict.fromkeys(unknown, _NOT_TAKEN)
         return found
 
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """Every way: a video with a rule is sent as frames."""
+        return ALL_WAYS
+
     def known_settings(self) -> frozenset[str]:
         """The names that endpoints have, as far as this server knows them."""
         return frozenset(name for name in self._model.known_settings() if self._takes(name))
+
+    def decodes(self, medium: Media) -> bool:
+        """Media that its requests do not hold unchanged."""
+        return self._model.decodes(medium)
 
     def load(self) -> None:
         """Start the servers and wait until they serve the model.

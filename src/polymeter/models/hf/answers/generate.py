@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.records.truncation import PROMPT
 from polymeter.core.request import Error, Generate, Output, Request, Response, Tags, Usage
 from polymeter.core.settings.repeats import seed_of
 from polymeter.models.hf.answers.decoding import (
@@ -22,6 +24,8 @@ from polymeter.models.hf.prompts import ReadPrompt
 from polymeter.models.memory import within_memory
 from polymeter.reading.reasoning import begins_inside, split_from_inside
 
+CUT_ADVICE = "raise --model-args max_length=N, or set cut_prompts=false to have errors"
+"""The advice about prompts that were cut."""
 _SPEECH_START = 4
 """Maximum number of tokens that Whisper begins with: start, language, task, no timestamps."""
 
@@ -44,14 +48,15 @@ def answer(loaded: LoadedCheckpoint, encoder: Encoder, requests: Sequence[Reques
     parameters = requests[0].parameters
     assert isinstance(parameters, Generate)
     decoding = decoding_of(parameters)
-    batch, positions = fitting_batch(loaded, encoder, prompts, decoding, responses)
-    if batch is not None:
-        per_row = [requests[position].parameters for position in positions]
-        rows = answers_together(
-            loaded, encoder, [prompts[position] for position in positions], batch, decoding, per_row
-        )
-        for position, output in zip(positions, rows, strict=True):
-            responses[position] = Response((output,))
+    for group in encoder.together(prompts):
+        batch, positions = fitting_batch(loaded, encoder, group, decoding, responses)
+        if batch is not None:
+            per_row = [requests[position].parameters for position in positions]
+            rows = answers_together(
+                loaded, encoder, [prompts[position] for position in positions], batch, decoding, per_row
+            )
+            for position, output in zip(positions, rows, strict=True):
+                responses[position] = Response((with_cut(output, prompts[position].cut),))
     return [response for response in responses if response is not None]
 
 
@@ -72,6 +77,9 @@ def fitting_batch(
         return batch, positions
     wanted = most_new_tokens(loaded, decoding)
     if loaded.settings.cut_prompts and batch.own_ids and max(batch.n_tokens) + wanted > room > wanted:
+        for position, n_tokens in zip(positions, batch.n_tokens, strict=True):
+            if n_tokens + wanted > room:
+                prompts[position].cut[PROMPT] = CUT_ADVICE
         batch = batch.cut(room - wanted)
     fitting = []
     for position, n_tokens in zip(positions, batch.n_tokens, strict=True):
@@ -83,6 +91,11 @@ def fitting_batch(
     if len(fitting) == len(positions):
         return batch, positions
     return fitting_batch(loaded, encoder, {position: prompts[position] for position in fitting}, decoding, responses)
+
+
+def with_cut(output: Output, cut: Mapping[str, str]) -> Output:
+    """An output to a prompt of which the model was not shown all, if so."""
+    return replace(output, cut=dict(cut)) if cut else output
 
 
 def answers_together(

@@ -18,6 +18,7 @@ from polymeter.models.hf.answers.generate import (
     output_of,
     processors_of,
     tags_of,
+    with_cut,
 )
 from polymeter.models.hf.answers.refill import AnswerRow, Refiller, choose
 from polymeter.models.hf.encode import Batch, Encoder
@@ -91,6 +92,7 @@ class _Turns:
         self._most = most_new_tokens(loaded, decoding)
         self._responses: list[Response | None] = [None] * len(requests)
         self._waiting = deque(range(len(requests)))
+        self._cuts: dict[int, Mapping[str, str]] = {}
         self._rows: list[AnswerRow] = []
         self._at_once = at_once
         self._cached = CachedRows(at_once)
@@ -117,10 +119,15 @@ class _Turns:
                 prompts[position] = self._encoder.read(self._requests[position])
             except PolymeterError as error:
                 self._responses[position] = Response.failed(error, "data")
+        for group in self._encoder.together(prompts):
+            self._begin(group)
+
+    def _begin(self, prompts: dict[int, ReadPrompt]) -> None:
         batch, fitting = fitting_batch(self._loaded, self._encoder, prompts, self._decoding, self._responses)
         if batch is None:
             return
         own = [prompts[position] for position in fitting]
+        self._cuts |= {position: prompts[position].cut for position in fitting}
         if not self._refiller.takes_prompts(batch.inputs, lambda: self._probe(own, batch.n_tokens)):
             self._answer_together(fitting, own, batch)
             return
@@ -175,10 +182,11 @@ class _Turns:
         parameters = [self._parameters(position) for position in positions]
         outputs = answers_together(self._loaded, self._encoder, prompts, batch, self._decoding, parameters)
         for position, output in zip(positions, outputs, strict=True):
-            self._responses[position] = Response((output,))
+            self._responses[position] = Response((with_cut(output, self._cuts[position]),))
 
     def _output(self, row: AnswerRow) -> Any:
-        return output_of(self._loaded, row.tokens, row.end, row.n_prompt, self._eos_ids, row.inside)
+        output = output_of(self._loaded, row.tokens, row.end, row.n_prompt, self._eos_ids, row.inside)
+        return with_cut(output, self._cuts[row.position])
 
     def _parameters(self, position: int) -> Generate:
         parameters = self._requests[position].parameters

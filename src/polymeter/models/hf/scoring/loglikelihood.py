@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.records.truncation import PROMPT
 from polymeter.core.request import ChoiceLogprob, Error, Loglikelihood, Output, Request, Response, Usage
+from polymeter.models.hf.answers.generate import CUT_ADVICE, with_cut
 from polymeter.models.hf.encode import Batch, Encoder
 from polymeter.models.hf.load import LoadedCheckpoint
 from polymeter.models.hf.prompts import ReadPrompt
@@ -113,16 +115,21 @@ class ContinuationScorer:
                 prompts[position] = self._read(request, manner)
             except PolymeterError as error:
                 responses[position] = Response.failed(error, "data")
-        encoded_batch = self._fitting(prompts, texts, responses, manner)
-        if encoded_batch is not None:
-            with boundary(ModelError, "Scoring continuations"):
-                scores = within_memory(lambda: self._scores(encoded_batch))
-            for position, own, n_context in zip(
-                encoded_batch.positions, scores, encoded_batch.batch.n_tokens, strict=True
-            ):
-                usage = Usage(int(n_context) or None, sum(one.n_tokens for one in own))
-                responses[position] = Response((Output(logprobs=tuple(own), usage=usage),))
+        for group in self._encoder.together(prompts):
+            encoded_batch = self._fitting(group, texts, responses, manner)
+            if encoded_batch is not None:
+                self._answer(encoded_batch, responses)
         return [responses[position] for position in range(len(requests))]
+
+    def _answer(self, encoded_batch: _Encoded, responses: dict[int, Response]) -> None:
+        with boundary(ModelError, "Scoring continuations"):
+            scores = within_memory(lambda: self._scores(encoded_batch))
+        for position, prompt, own, n_context in zip(
+            encoded_batch.positions, encoded_batch.prompts, scores, encoded_batch.batch.n_tokens, strict=True
+        ):
+            usage = Usage(int(n_context) or None, sum(one.n_tokens for one in own))
+            output = Output(logprobs=tuple(own), usage=usage)
+            responses[position] = Response((with_cut(output, prompt.cut),))
 
     def _rolling(self, texts: Sequence[Sequence[str]]) -> list[Response]:
         """Answer requests whose continuations are whole texts."""
@@ -198,7 +205,8 @@ class ContinuationScorer:
         with boundary(ModelError, "Scoring continuations"), torch.inference_mode():
             scores = within_memory(lambda: score_windows(self._network, own, self._softmax_dtype))
         usage = Usage(n_context, sum(one.n_tokens for one in scores))
-        return Response((Output(logprobs=tuple(scores), usage=usage, note="the context was cut at its beginning"),))
+        note, cut = "the context was cut at its beginning", {PROMPT: CUT_ADVICE}
+        return Response((Output(logprobs=tuple(scores), usage=usage, note=note, cut=cut),))
 
     def _manner(self, request: Request) -> _Manner:
         parameters = request.parameters

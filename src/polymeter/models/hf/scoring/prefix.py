@@ -234,7 +234,10 @@ class PrefixReader:
         rotary.rope_deltas = None  # left over from an earlier batch
         tell = rotary.compute_3d_position_ids
         names = inspect.signature(tell).parameters
-        positions = tell(**(dict.fromkeys(names) | {name: one for name, one in inputs.items() if name in names}))
+        given = dict.fromkeys(names) | {name: one for name, one in inputs.items() if name in names}
+        if "audio_feature_lengths" in names and "feature_attention_mask" in inputs:  # as its forward computes them
+            given["audio_feature_lengths"] = inputs["feature_attention_mask"].sum(-1)
+        positions = tell(**given)
         if positions is None:  # without media, such a model counts positions from the left edge, padding included
             return torch.arange(mask.shape[1], device=mask.device).expand(3, *mask.shape)
         axes: torch.Tensor = positions

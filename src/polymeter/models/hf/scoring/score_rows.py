@@ -93,7 +93,7 @@ def shifted(inputs: Mapping[str, torch.Tensor], dropped: Sequence[int], first_to
 
 def is_along_tokens(tensor: torch.Tensor, ids: torch.Tensor) -> bool:
     """Return whether an input has one integer per token, as masks and token types have and pixels do not."""
-    return tensor.ndim >= 2 and tensor.shape[:2] == ids.shape and not tensor.is_floating_point()
+    return getattr(tensor, "ndim", 0) >= 2 and tensor.shape[:2] == ids.shape and not tensor.is_floating_point()
 
 
 class RowScores:
