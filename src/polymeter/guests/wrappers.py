@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from polymeter.core.errors import PlanError, boundary, did_you_mean
+from polymeter.core.media.showing import Showing, VideoRule, stated
 from polymeter.core.names.registry import missing_package
 from polymeter.guests.loading.imports import guest_import_module, load_file
 from polymeter.guests.reading.sources import files_behind
@@ -223,3 +224,78 @@ def is_stub(function: Any) -> bool:
         return "NotImplementedError" in ast.unparse(only)
     is_false = isinstance(only, ast.Assert) and isinstance(only.test, ast.Constant) and not only.test.value
     return isinstance(only, ast.Pass) or is_false
+
+
+_FRAMES = ("max_num_frames", "max_frames_num", "max_frame_num", "num_frames", "nframe", "nframes")
+_ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    "frames": _FRAMES,
+    "max_frames": _FRAMES,
+    "fps": ("fps", "video_fps"),
+    "audio": ("use_audio_in_video",),
+}
+"""The names that constructors of wrappers have for the settings of a rule for videos."""
+
+
+class ShownByWrapper:
+    """A rule for videos as a wrapper that samples frames itself may follow it: by arguments of its constructor.
+
+    Args:
+        cls: Its class; ``None``: unknown.
+        given: The arguments that the user has given, which stay.
+    """
+
+    def __init__(self, cls: type | None, given: Mapping[str, Any]) -> None:
+        self._named = {} if cls is None else parameters(cls)[0]
+        self._given = given
+        self._is_one = True
+        self.arguments: dict[str, Any] = {}
+
+    def plan(self, rules: Iterable[VideoRule | None]) -> None:
+        """Take the arguments from the rules of all tasks with videos, which must be one: a wrapper is made once. A task
+        without a rule (``None``) differs from one with a rule.
+        """
+        distinct = set(rules)
+        self._is_one = len(distinct) < 2
+        self.arguments = {}
+        rule = distinct.pop() if len(distinct) == 1 else None
+        for name, value in stated(rule).items() if rule is not None else ():
+            argument = self._argument(name)
+            if argument is not None:
+                self.arguments.setdefault(argument, value == "track" if name == "audio" else value)
+
+    @property
+    def followed(self) -> dict[str, Any]:
+        """The settings of a rule for frames that the arguments of the constructor, or their defaults, state."""
+        defaults = {name: each.default for name, each in self._named.items() if each.default is not each.empty}
+        known = {**defaults, **self.arguments, **self._given}
+        found = {
+            setting: next((known[name] for name in _ARGUMENTS[setting] if known.get(name) is not None), None)
+            for setting in ("frames", "fps", "audio")
+        }
+        if found["audio"] is not None:
+            found["audio"] = "track" if found["audio"] else "none"
+        return {name: plain(value) for name, value in found.items() if value is not None}
+
+    def unfollowed(self, rule: VideoRule | None) -> dict[str, str]:
+        """The settings of a rule that do not reach the wrapper, each with the reason."""
+        settings = {} if rule is None else stated(rule)
+        if not self._is_one:
+            return dict.fromkeys(
+                settings, "the wrapper is made once, and the tasks of the run state different rules, or none"
+            )
+        why = "the wrapper chooses the frames of videos itself"
+        return {name: why for name in settings if self._argument(name) not in self.arguments}
+
+    def unfollowed_of(self, showing: Showing) -> dict[str, str]:
+        """The same of all rules of a task: those for images are followed, those for recordings are not."""
+        videos = self.unfollowed(showing.video)
+        sounds = {} if showing.audio is None else stated(showing.audio)
+        return {f"video.{name}": why for name, why in videos.items()} | {
+            f"audio.{name}": "the wrapper gets recordings as the task gives them" for name in sounds
+        }
+
+    def _argument(self, setting: str) -> str | None:
+        names = _ARGUMENTS.get(setting, ())
+        if any(name in self._given for name in names):
+            return None
+        return next((name for name in names if name in self._named), None)

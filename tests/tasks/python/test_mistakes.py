@@ -247,3 +247,19 @@ def test_a_record_needs_a_name() -> None:
     with pytest.raises(polymeter.PlanError, match="needs a name") as caught:
         polymeter.PythonTask("{q}", rows=[{"q": "a"}], reference="q")
     assert caught.value.where.startswith(__file__)
+
+
+def test_a_folder_without_the_files_that_its_table_names_is_refused_by_name(tmp_path: Path) -> None:
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    (photos / "metadata.csv").write_text("file_name,word\nexit.png,EXIT\n", encoding="utf-8")
+    code = "@polymeter.task(rows='photos', reference='word')\ndef t(row): return [row['image'], 'Read it.']"
+    recorder = Recorder(lambda request: "EXIT")
+
+    with pytest.raises(polymeter.PolymeterError) as caught:
+        polymeter.evaluate(recorder, tasks=str(written(tmp_path, "import polymeter\n" + code)), output=tmp_path / "run")
+
+    said = str(caught.value)
+    assert "None of the files that photos/metadata.csv names exists" in said
+    assert "under the names in the column 'file_name'" in said
+    assert not recorder.requests

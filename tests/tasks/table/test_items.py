@@ -13,6 +13,7 @@ import pytest
 
 from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import DataError
+from polymeter.core.media.showing import ImageRule
 from polymeter.core.request import Generate, Message, Request
 from polymeter.data.fetching import fetch
 from polymeter.tasks.table.items import as_items, as_messages, as_parts, items_of
@@ -255,3 +256,13 @@ def test_offline_nothing_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(DataError, match=r"example\.org"):
         items_of(asking(Image("https://example.org/never.png")), tmp_path)
+
+
+def test_an_image_with_a_rule_is_written_as_the_rule_says(tmp_path: Path) -> None:
+    file = tmp_path / "wide.png"
+    PIL.Image.new("RGB", (40, 20), "red").save(file)
+    image = Image(file, rule=ImageRule(max_side=10))
+    (item,) = items_of(Request((Message("user", (image,)),), Generate()), tmp_path / "made")
+    with PIL.Image.open(item["value"]) as shown:
+        assert shown.size == (10, 5)
+    assert image.sent is not None

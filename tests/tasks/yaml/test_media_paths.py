@@ -38,3 +38,22 @@ def test_images_are_found_beside_the_benchmark_its_data_or_the_user(
     result = polymeter.evaluate("mock", str(home / "signs.yaml"), output=tmp_path / "run")
 
     assert result.results["tasks"]["signs"]["statuses"] == {"ok": 1}
+
+
+def test_paths_that_a_function_gives_are_looked_for_beside_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    (home / "data").mkdir(parents=True)
+    visual = "!function utils.visual\nimage: {max_side: 4}"  # with a rule, the image is opened
+    (home / "signs.yaml").write_text(
+        TASK.replace("DATA", "data/signs.csv").replace("doc_to_visual: image", f"doc_to_visual: {visual}")
+    )
+    (home / "utils.py").write_text("def visual(doc):\n    return [[doc['image']]]\n")
+    (home / "data/signs.csv").write_text("image,text\none.png,mock\n")
+    Image.new("RGB", (8, 8), "red").save(home / "data/one.png")
+    monkeypatch.chdir(tmp_path)
+
+    result = polymeter.evaluate("mock", str(home / "signs.yaml"), output=tmp_path / "run")
+
+    assert result.results["tasks"]["signs"]["statuses"] == {"ok": 1}

@@ -197,7 +197,10 @@ def tree_of(path: Path, content: bytes) -> ast.Module:
     try:
         return ast.parse(content, filename=str(path))
     except SyntaxError as error:
-        raise PlanError(f"This is not valid Python: {error.msg}.", where=f"{path}:{error.lineno or 1}") from None
+        raise PlanError(
+            f"This is not valid Python: {error.msg.rstrip('.')}{'' if error.msg.endswith('?') else '.'}",
+            where=f"{path}:{error.lineno or 1}",
+        ) from None
     except ValueError as error:
         raise PlanError(f"This is not valid Python: {error}.", where=f"{path}:1") from None
     except (RecursionError, MemoryError):  # the error of Python's parser on code that is nested too deeply

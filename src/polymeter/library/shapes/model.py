@@ -12,6 +12,7 @@ from polymeter.extend import (
     BatchModel,
     Error,
     GenerateImage,
+    ImageRule,
     ModelError,
     ModelTraits,
     Output,
@@ -20,6 +21,7 @@ from polymeter.extend import (
     PolymeterError,
     Request,
     Response,
+    shown_image,
 )
 from polymeter.library.shapes.drawing import draw
 from polymeter.library.shapes.editing import edited
@@ -104,7 +106,7 @@ class ShapesModel(BatchModel):
             raise ModelError(f"The model 'shapes' edits one image, but the request has {len(inputs)}.")
         if inputs:
             edit = slipped_edit(read_edit(prompt), self._error_rate, rng)
-            shown = inputs[0].shown()
+            shown = shown_image(inputs[0], ImageRule())
             return edited(shown, edit) if edit else shown.copy()
         width, height = parameters.size or (_SIDE, _SIDE)
         if min(width, height) < _SMALLEST:

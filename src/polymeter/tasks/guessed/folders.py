@@ -15,7 +15,8 @@ from polymeter.data.opening.first_rows import FirstRows, read_first_rows
 from polymeter.tasks.guessed.guess import Guess, guess_rows, metrics, task_name
 
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-_FILE_NAME = "file_name"
+FILE_NAME = "file_name"
+"""The column of such a table that names the files."""
 _SPLIT = "train"
 """The only split of a folder of media, as ``datasets`` calls it."""
 _SPLITS = frozenset({"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval", "evaluation"})
@@ -48,7 +49,7 @@ def guess_folder(folder: Path) -> Guess:
     if table is None:
         return _guess_classes(folder, _classes(folder))
     first = read_first_rows(table)
-    if not first.cells(_FILE_NAME):
+    if not first.cells(FILE_NAME):
         raise PlanError(
             f"{table.name} of {folder.name!r} has no column 'file_name' that names the files.",
             where=f"{table}:1",
@@ -60,7 +61,7 @@ def guess_folder(folder: Path) -> Guess:
 
 def media_kind(first: FirstRows) -> str:
     """Return the kind of media that most rows of a folder's table name."""
-    names = [str(cell) for cell in first.cells(_FILE_NAME)]
+    names = [str(cell) for cell in first.cells(FILE_NAME)]
     return (Counter(map(_kind_of, names)).most_common(1)[0][0] if names else "") or "image"
 
 

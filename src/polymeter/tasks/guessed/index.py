@@ -12,12 +12,13 @@ from pathlib import Path
 
 from polymeter.core.errors import DataError, PolymeterError, Problem
 from polymeter.core.machine.folders import files_below
-from polymeter.core.names.catalog import Catalog, Claims, Entry, Root
+from polymeter.core.names.catalog import Catalog, Claims, Entry, Root, is_default, named_with_protocol, protocol_name
 from polymeter.data.opening.first_rows import SUFFIXES
 from polymeter.tasks.guessed.folders import is_media_folder
 from polymeter.tasks.guessed.guess import task_name
-from polymeter.tasks.guessed.reader import NAME, guess_of
+from polymeter.tasks.guessed.reader import NAME, guess_of, table_of
 from polymeter.tasks.table.index import is_meant
+from polymeter.tasks.table.protocols import readable_protocol
 
 _TSV, _JSON = ".tsv", ".json"
 
@@ -73,4 +74,16 @@ def _add(catalog: Catalog, place: Path, *, is_named: bool) -> None:
             return
         catalog.problems.append(Problem(error.where or str(place), f"{error.what} {error.hint}".strip()))
     else:
-        catalog.add(Entry(task_name(place), "task", NAME, place, True, about=os.fspath(place.name)))
+        stated = readable_protocol(table_of(place))
+        catalog.add(
+            Entry(
+                named_with_protocol(task_name(place), stated),
+                "task",
+                NAME,
+                place,
+                True,
+                about=os.fspath(place.name),
+                protocol=protocol_name(stated),
+                is_default=is_default(stated),
+            )
+        )

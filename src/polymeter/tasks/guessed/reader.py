@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from polymeter.core.format import Outline
 from polymeter.core.task import TaskSpec
 from polymeter.tasks.guessed.folders import guess_folder, metadata_of
 from polymeter.tasks.guessed.guess import Guess, guess_table
+from polymeter.tasks.table.protocols import protocol_beside, protocol_file
 from polymeter.tasks.yaml.files.dialects import Dialect
 from polymeter.tasks.yaml.files.reader import Resolved, YamlReader
 from polymeter.tasks.yaml.own import OWN_DIALECT
@@ -26,6 +28,23 @@ def guess_of(place: Path) -> Guess:
     return guess_folder(place) if place.is_dir() else guess_table(place)
 
 
+def table_of(place: Path) -> Path:
+    """Return the table of a place: itself, or that of a folder of media, beside which its protocol may be stated."""
+    return (metadata_of(place) or place) if place.is_dir() else place
+
+
+def fields_of(place: Path) -> dict[str, Any]:
+    """Return the guessed fields, with the protocol that a file beside the table states.
+
+    Raises:
+        PlanError: if it has no columns with usual names, or the protocol cannot be read.
+        DataError: if it is empty or cannot be read.
+    """
+    fields = dict(guess_of(place).fields)
+    stated, _ = protocol_beside(table_of(place))
+    return fields if stated is None else {**fields, "protocol": stated}
+
+
 @dataclass(slots=True)
 class GuessingReader(YamlReader):
     """Reads a table as the task YAML that ``polymeter init --from`` would write for it. Its rows are data, so the file
@@ -36,12 +55,14 @@ class GuessingReader(YamlReader):
         """Return the guessed fields. Their place is the line with the names of the columns.
 
         Raises:
-            PlanError: if the file has no columns with usual names.
+            PlanError: if the file has no columns with usual names, or the protocol beside it cannot be read.
             DataError: if it is empty or cannot be read.
         """
-        fields = dict(guess_of(file).fields)
-        table = metadata_of(file) if file.is_dir() else file
-        return Resolved(file, fields, dict.fromkeys(fields, (table or file, 1)), ())
+        fields, table = fields_of(file), table_of(file)
+        places = dict.fromkeys(fields, (table, 1))
+        if "protocol" in fields:
+            places["protocol"] = (protocol_file(table), 1)
+        return Resolved(file, fields, places, ())
 
 
 def _outline(spec: TaskSpec) -> Outline:

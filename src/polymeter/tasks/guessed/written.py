@@ -21,7 +21,7 @@ from polymeter.data.opening.first_rows import SUFFIXES, FirstRows, read_first_ro
 from polymeter.tasks.guessed.columns import roles_of
 from polymeter.tasks.guessed.folders import folder_fields, is_media_folder, media_kind, metadata_of
 from polymeter.tasks.guessed.guess import as_template, metrics, require_plain_name, source_fields, task_name
-from polymeter.tasks.guessed.reader import guess_of
+from polymeter.tasks.guessed.reader import fields_of, guess_of
 from polymeter.tasks.table.index import is_meant
 
 _WIDTH = 10_000
@@ -66,7 +66,8 @@ def task_text(place: Path, home: Path) -> TaskText:
         home: The folder that the YAML will lie in.
 
     Raises:
-        PlanError: if it is something else, or a task of another format that needs no YAML.
+        PlanError: if it is something else, or a task of another format that needs no YAML, or the protocol beside it
+            cannot be read.
         DataError: if it is empty or cannot be read.
     """
     place = place.resolve()
@@ -77,10 +78,11 @@ def task_text(place: Path, home: Path) -> TaskText:
     problem = ""
     try:
         guess = guess_of(place)
-        fields, columns, summary = guess.fields, guess.columns, guess.summary
     except PlanError as error:
         fields, columns, unknown = _known_fields(place)
         summary = problem = error.what
+    else:
+        fields, columns, summary = fields_of(place), guess.columns, guess.summary
     fields = _seen_from(fields, place.parent, home.resolve())
     text = "\n".join((*_heading(place, columns, problem), *_field_lines(fields, unknown)))
     return TaskText(str(fields["task"]), text, summary, not problem, unknown)

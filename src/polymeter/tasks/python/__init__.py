@@ -83,7 +83,7 @@ def _sources(spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | No
     """Return the dataset of the hub that the rows name; ``None`` if only its code shows it."""
     from polymeter.tasks.python.rows import hub_sources
 
-    return hub_sources(spec.config.get("rows"), spec.file.parent)
+    return hub_sources(spec)
 
 
 def _code(spec: TaskSpec) -> Collection[Path]:

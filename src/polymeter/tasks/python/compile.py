@@ -12,6 +12,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
+from polymeter.core.records.protocol import read_protocol
 from polymeter.core.request import Message, Parameters
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
@@ -74,7 +75,10 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     has_choices = task.choices is not None
     scorers = () if options.predict_only and not has_choices else bind_scorers(task, spec)
     combined = combinations(task)
-    spec = replace(spec, version=task.version, runs_generated_code=_runs_code(task, scorers))
+    protocol = read_protocol(task.protocol, task.where)
+    spec = replace(
+        spec, version=task.version, runs_generated_code=_runs_code(task, scorers), protocol=protocol or spec.protocol
+    )
     system = context.system_prompt or task.system
     said = (Message("system", (Text(system),)),) if system else ()
     reader = PromptReader(task.name, task.where, spec.file.parent, said)
@@ -124,6 +128,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         findings=(*found, *judge_findings(task, scorers, context), *fewshot_findings(task, context)),
         prompt_place=task.where,
         has_rounds=asked.has_rounds,
+        repeats=task.repeats,
+        showing=task.showing,
+        media_folders=(spec.file.parent,),
     )
 
 

@@ -30,8 +30,9 @@ from polymeter.data.source import Source, is_hub_id, local_place
 from polymeter.guests import contained, seeded
 from polymeter.guests.loading.load import authors_code
 from polymeter.guests.loading.packages import GUEST_LOCK
+from polymeter.tasks.guessed.folders import FILE_NAME, metadata_of
 from polymeter.tasks.python.writing.records import PythonTask
-from polymeter.tasks.yaml.prompts.rows import SplitReader
+from polymeter.tasks.yaml.prompts.rows import SplitReader, mirrors_of
 
 _ONLY_SPLIT, _USUAL_SPLIT = "train", "test"
 _MEDIA = (Image, Audio, Video)
@@ -66,14 +67,15 @@ class RowPlace:
         return "/" in path and Path(path).suffix not in TABLE_SUFFIXES and is_hub_id(path, folder)
 
 
-def hub_sources(written: Any, folder: Path) -> tuple[HubSource, ...] | None:
-    """Return the dataset of the hub that rows name; ``None`` if only code shows it."""
+def hub_sources(spec: TaskSpec) -> tuple[HubSource, ...] | None:
+    """Return the dataset of the hub that the rows of a task name; ``None`` if only code shows it."""
+    written, folder = spec.config.get("rows"), spec.file.parent
     if not isinstance(written, str):
         return None
     place = RowPlace.of(written, folder)
     if not place.is_of_hub(folder):
         return ()
-    return (HubSource(place.dataset_path, place.dataset_name, {}, folder),)
+    return (HubSource(place.dataset_path, place.dataset_name, {}, folder, mirrors=mirrors_of(spec)),)
 
 
 def open_rows(task: PythonTask, spec: TaskSpec, context: OpenContext) -> Rows:
@@ -107,7 +109,8 @@ def _called(function: Callable[[], Any], name: str, spec: TaskSpec, context: Ope
 def _from_place(written: str, task: PythonTask, spec: TaskSpec, context: OpenContext) -> Rows:
     folder = spec.file.parent
     place = RowPlace.of(written, folder)
-    is_replaced = any(name.partition(":")[0] == place.dataset_path for name in context.data)
+    ids = (place.dataset_path, *mirrors_of(spec))
+    is_replaced = any(name.partition(":")[0] in ids for name in context.data)
     if not (is_replaced or _beside(written, folder) or place.is_of_hub(folder)):
         beside = [file.name for file in folder.iterdir()] if folder.is_dir() else []
         near = did_you_mean(Path(written).name, beside, n=1)
@@ -118,8 +121,23 @@ def _from_place(written: str, task: PythonTask, spec: TaskSpec, context: OpenCon
         )
     split = task.split or _split_of(place, folder, context, task)
     reader = SplitReader(spec, place, context, lambda key: task.where, as_read=False)
-    rows = reader.plain([split]) or reader.read([split], split, [(split, split, None)])
-    return rows[split]
+    rows = (reader.plain([split]) or reader.read([split], split, [(split, split, None)]))[split]
+    _check_media(written, rows, task, folder)
+    return rows
+
+
+def _check_media(written: str, rows: Rows, task: PythonTask, folder: Path) -> None:
+    """Refuse a folder whose table names media files while it holds none: ``datasets`` reads only the table then.
+
+    Raises:
+        DataError: if it is such a folder.
+    """
+    place = _beside(written, folder)
+    table = metadata_of(place) if place is not None and place.is_dir() else None
+    if table is not None and FILE_NAME in rows.columns:
+        what = f"None of the files that {written}/{table.name} names exists: the folder holds no media, only the table."
+        hint = f"Put the files into {place}, under the names in the column {FILE_NAME!r}."
+        raise DataError(what, where=task.where, hint=hint)
 
 
 def _split_of(place: RowPlace, folder: Path, context: OpenContext, task: PythonTask) -> str:

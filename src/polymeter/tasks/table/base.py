@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from polymeter.core.errors import DataError, ScoreError
+from polymeter.core.errors import DataError, PlanError, ScoreError
 from polymeter.core.media.sources import is_elsewhere, on_disk
 from polymeter.data.fetching.fetch import fetched_image
 from polymeter.data.tables.tsv import read_tsv, require_index, whole_numbers
@@ -22,6 +22,7 @@ from polymeter.tasks.table.files.finding import table_file, table_here
 from polymeter.tasks.table.files.image_files import is_empty, listed, write_images
 from polymeter.tasks.table.files.localising import UNREADABLE, is_to_be_localised, localised
 from polymeter.tasks.table.files.roots import image_root, is_offline_here
+from polymeter.tasks.table.protocols import class_protocol
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +99,7 @@ class _TableDataset:
 
     def _found(self, url: str, file_md5: str | None) -> Path:
         """The file of the table, noted on the instance."""
-        path = table_file(self.dataset_name, url, file_md5, type(self).__name__)
+        path = table_file(self.dataset_name, url, file_md5, type(self).__name__, _mirrors_of(self))
         self.data_path = str(path)
         self._is_offline = is_offline_here()  # for images that are fetched later, perhaps in another thread
         self._is_localised = is_to_be_localised(path)
@@ -318,6 +319,22 @@ class ImageBaseDataset(_TableDataset):
                 where=error.where or self.data_path,
                 hint=error.hint,
             ) from error
+
+
+def _mirrors_of(instance: _TableDataset) -> tuple[str, ...]:
+    """The further addresses of a class's table.
+
+    Raises:
+        PlanError: if its protocol is wrong, or a mirror is no address.
+    """
+    name = type(instance).__name__
+    protocol = class_protocol(instance, instance.dataset_name, name)
+    mirrors = () if protocol is None else protocol.mirrors
+    for mirror in mirrors:
+        if "://" not in mirror:
+            hint = "Write the address of the same table: https://…/TABLE.tsv."
+            raise PlanError(f"The mirror {mirror!r} of {name} is no address.", where="protocol.mirrors", hint=hint)
+    return mirrors
 
 
 BASES = (_TableDataset, TextBaseDataset, ImageBaseDataset)

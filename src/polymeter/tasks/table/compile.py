@@ -35,7 +35,8 @@ from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.tasks.constant_targets import constant_target, equal_targets
 from polymeter.tasks.table.classes import class_for
-from polymeter.tasks.table.dataset import Dataset
+from polymeter.tasks.table.classes.results import column_subsets
+from polymeter.tasks.table.dataset import Dataset, folders_of
 from polymeter.tasks.table.files.finding import origin_of
 from polymeter.tasks.table.files.image_files import is_empty
 from polymeter.tasks.table.instances import (
@@ -68,17 +69,17 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         DataError: if it is missing, empty or broken as a whole.
     """
     options = read_run_options(context.options)
-    data = {spec.name: str(spec.file), **context.data}
+    data = {spec.benchmark: str(spec.file), **context.data}
     instance = make_instance(class_for(tuple(spec.config["columns"])), spec, data, options, context)
-    set_up(spec.name, instance, options)
+    set_up(spec.benchmark, instance, options)
     with _placed(spec):
-        dataset = _dataset_of(spec.name, instance, options)
+        dataset = _dataset_of(spec, instance, options)
     if dataset.evaluate_sample is not None:
         check_rows(spec, instance, len(dataset.table), context)
     parameters, n = parameters_for(
         request_kind(instance.TYPE, spec),
         context.generation,
-        n_images=usual_count(spec.name),
+        n_images=usual_count(spec.benchmark),
         n=options.num_generations,
         is_endpoint=traits.is_endpoint,
     )
@@ -186,6 +187,10 @@ def task_of(
         keeps_answers_only=options.predict_only,
         notes=tuple(notes),
         findings=tuple(found),
+        repeats=prompting.n,
+        showing=dataset.showing,
+        further_subsets=column_subsets(table.data),
+        media_folders=(*dataset.media_folders, spec.file.parent),
     )
 
 
@@ -198,12 +203,13 @@ def _placed(spec: TaskSpec) -> Iterator[None]:
         raise DataError(error.what, where=str(spec.file), hint=error.hint) from error
 
 
-def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
+def _dataset_of(spec: TaskSpec, instance: Any, options: TableRunOptions) -> Dataset:
     """The record of an instance of a built-in class."""
     return Dataset(
-        name=name,
+        name=spec.name,
+        dataset_name=spec.benchmark,
         class_name=type(instance).__name__,
-        table=table_of(name, instance.data, type(instance).__name__),
+        table=table_of(spec.name, instance.data, type(instance).__name__),
         build_prompt=instance.build_prompt,
         dump_image=instance.dump_image,
         generation_settings=own_method(instance, "generation_settings"),
@@ -211,9 +217,11 @@ def _dataset_of(name: str, instance: Any, options: TableRunOptions) -> Dataset:
         evaluate_sample=None if options.predict_only else instance.evaluate_sample,
         results=instance.results,
         cluster=own_method(instance, "cluster"),
+        extract=own_method(instance, "extract"),
         metrics=instance.METRICS,
         is_own=True,
         is_thread_safe=instance.is_thread_safe,
+        media_folders=folders_of(instance),
     )
 
 

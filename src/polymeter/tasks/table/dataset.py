@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from polymeter.core.media.showing import NOTHING_STATED, Showing
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.tasks.table.rows import TableRows
 
@@ -28,9 +30,14 @@ class Dataset:
             no scores of their own.
         results: Scored rows → results; ``None``: the mean of each metric.
         cluster: Row → the cluster that it shares with other rows.
+        extract: Answer → the part of it that each metric compares, as far as it is known.
         metrics: Each metric that the class names → whether higher is better.
         is_own: Whether Polymeter wrote its class, which then takes rows as any mapping. Authors' classes get a Series.
         is_thread_safe: Whether its functions may run at the same time.
+        showing: What its class states to be shown of media.
+        dataset_name: The name by which its class and wrapped models know it: that of the task without its protocol.
+            Empty: ``name``.
+        media_folders: Where relative paths of files of its rows are looked for.
     """
 
     name: str
@@ -43,6 +50,17 @@ class Dataset:
     evaluate_sample: Callable[..., Any] | None = None
     results: Callable[[Iterable[ScoredRow], ReduceContext], Iterable[Result]] | None = None
     cluster: Callable[[Any], str | None] | None = None
+    extract: Callable[[str], Mapping[str, str]] | None = None
     metrics: Mapping[str, bool]
     is_own: bool = False
     is_thread_safe: bool = False
+    showing: Showing = NOTHING_STATED
+    dataset_name: str = ""
+    media_folders: tuple[Path, ...] = ()
+
+
+def folders_of(instance: Any) -> tuple[Path, ...]:
+    """Return the folders of the files of an instance's rows: of its images, and of its table."""
+    root, table = vars(instance).get("img_root"), getattr(instance, "data_path", None)  # asking for a root makes one
+    folders = (Path(root) if root else None, Path(table).parent if table else None)
+    return tuple(folder for folder in folders if folder is not None)

@@ -11,7 +11,8 @@ from polymeter.core.errors import DataError, PlanError, Problem
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.machine.folders import files_below
-from polymeter.core.names.catalog import Catalog, Claims, Entry, Root
+from polymeter.core.names.catalog import Catalog, Claims, Entry, Root, is_default, named_with_protocol, protocol_name
+from polymeter.core.records.protocol import read_protocol
 from polymeter.core.task import TaskSpec
 from polymeter.data.opening.explaining import refuse_equal_names
 from polymeter.data.tables.stored_text import in_memory
@@ -19,6 +20,7 @@ from polymeter.data.tables.tsv import columns_of, is_nothing, read_tsv, require_
 from polymeter.tasks.table.classes import RULES, misspelt_columns, type_of, why_not
 from polymeter.tasks.table.files.cells import image_in, read_images, toliststr
 from polymeter.tasks.table.files.roots import find_data_root
+from polymeter.tasks.table.protocols import protocol_beside, readable_protocol
 
 NAME = "table"
 _SUFFIX = ".tsv"
@@ -63,7 +65,7 @@ def load(entry: Entry) -> Loaded:
     """The spec behind an entry.
 
     Raises:
-        PlanError: if the table no longer has columns that make a benchmark.
+        PlanError: if the table no longer has columns that make a benchmark, or the protocol beside it is wrong.
     """
     values = _values(entry)
     if not values["TYPE"]:
@@ -71,7 +73,8 @@ def load(entry: Entry) -> Loaded:
     sources = (entry.file,)
     # The rows are not part of the hash: they are the task's data.
     spec_hash = source_hash((), [_VERSION, values])
-    return Loaded((TaskSpec(entry.name, NAME, entry.file, values, spec_hash, sources, entry.alias),))
+    protocol = read_protocol(*protocol_beside(entry.file))
+    return Loaded((TaskSpec(entry.name, NAME, entry.file, values, spec_hash, sources, entry.alias, protocol=protocol),))
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
@@ -80,7 +83,12 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
 
 
 def check(entry: Entry) -> Iterator[Problem]:
-    """Problems of a table's rows: with their indices, and with cells that hold no image."""
+    """Problems of a table's rows: with their indices, and with cells that hold no image.
+
+    Raises:
+        PlanError: if the protocol beside the table is wrong.
+    """
+    read_protocol(*protocol_beside(entry.file))
     try:
         refuse_equal_names(columns_of(entry.file), entry.file)
         table = read_tsv(entry.file)
@@ -133,12 +141,16 @@ def _data_entry(path: Path) -> Entry | None:
 
 def _entry_of_table(path: Path, columns: Sequence[str], *, is_user: bool) -> Entry | None:
     kind = _type_of_table(columns)
-    return Entry(path.stem, "task", NAME, path, is_user, tags=(kind,)) if kind else None
+    if not kind:
+        return None
+    stated = readable_protocol(path)
+    name, protocol = named_with_protocol(path.stem, stated), protocol_name(stated)
+    return Entry(name, "task", NAME, path, is_user, tags=(kind,), protocol=protocol, is_default=is_default(stated))
 
 
 def _values(entry: Entry) -> dict[str, Any]:
     columns = columns_of(entry.file)
-    return {"dataset": entry.name, "TYPE": _type_of_table(columns), "columns": list(columns)}
+    return {"dataset": entry.benchmark, "TYPE": _type_of_table(columns), "columns": list(columns)}
 
 
 def _type_of_table(columns: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def make_instance(
         loading_sources(is_data=lambda path: path.endswith(_TABLES) or is_of_row(path, "")),
         authors_code(DataError, f"Loading the data of benchmark {spec.name!r}"),
     ):
-        return cls(dataset=spec.name, **options.arguments)
+        return cls(dataset=spec.benchmark, **options.arguments)
 
 
 def set_up(name: str, instance: Any, options: TableRunOptions) -> None:

@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import DataError, did_you_mean
 from polymeter.core.machine.files import replacing
+from polymeter.core.media.showing import ImageRule
 from polymeter.core.media.sources import digest, from_data_url, is_elsewhere, is_pil, mime_of_suffix, on_disk
 from polymeter.core.request import Message, Request, Role
 
@@ -25,6 +27,7 @@ Item = dict[str, Any]
 """``{"type": "text" | "image" | "video" | "audio", "value": …}``, and whatever else its author adds (``role``)."""
 
 _CARRIED: Mapping[str, type[Audio] | type[Video]] = {"video": Video, "audio": Audio}
+_IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp", "image/gif")
 _TYPES = ("text", "image", *_CARRIED)
 _ROLES: tuple[str, ...] = get_args(Role)
 _FORMS = "Give a text, {'type': …, 'value': …}, a list of texts, or a list of such items."
@@ -97,6 +100,8 @@ def items_of(request: Request, folder: Path) -> list[Item]:
     An image that is a file keeps its path. Any other is written unchanged below ``folder``, named by a digest of its
     bytes, so that equal images are one file; an image at a URL is fetched. Items of messages that are not the user's
     have a ``role``.
+
+    An image with a rule is written as the rule says.
 
     Raises:
         DataError: if a medium cannot be read or fetched.
@@ -177,6 +182,10 @@ def _value(part: Part, folder: Path) -> str:
     if isinstance(part, Text):
         return part.text
     source = part.source if isinstance(part, Image) else part.origin()
+    if isinstance(part, Image) and part.rule is not None:
+        if isinstance(source, str) and is_elsewhere(source):
+            part = replace(part, source=Path(_fetched(source, folder)))
+        return _stored(part, folder)
     if isinstance(source, str) and is_elsewhere(source):
         return _fetched(source, folder) if isinstance(part, Image) else source
     if isinstance(source, Path) or (isinstance(source, str) and not source.startswith("data:")):
@@ -189,7 +198,7 @@ def _value(part: Part, folder: Path) -> str:
 def _stored(part: Media, folder: Path) -> str:
     """The path of a file that holds a medium's bytes, written if it does not exist."""
     if isinstance(part, Image):
-        data, mime = part.encoded()
+        data, mime = part.encoded() if part.rule is None else _under_rule(part)
         suffix = "." + mime.removeprefix("image/").replace("jpeg", "jpg")
     else:
         original = part.original_bytes()
@@ -201,6 +210,12 @@ def _stored(part: Media, folder: Path) -> str:
         with replacing(path, binary=True) as file:
             file.write(data)
     return str(path)
+
+
+def _under_rule(image: Image) -> tuple[bytes, str]:
+    from polymeter.data.showing import encoded_image
+
+    return encoded_image(image, ImageRule(), _IMAGE_TYPES)
 
 
 def _fetched(url: str, folder: Path) -> str:

@@ -65,10 +65,10 @@ def ask_about(prompting: Prompting, line: Any, sample: Sample, seeds: Sequence[i
     """The rollout of one row: a model that may have its own prompt is asked for it first, then all requests are made at
     once.
     """
-    name = prompting.dataset.name
-    own = (yield OwnPrompt(_origin(name, (), sample))).messages if prompting.has_own_prompts else None
+    dataset = prompting.dataset
+    own = (yield OwnPrompt(_origin(dataset, (), sample))).messages if prompting.has_own_prompts else None
     messages = messages_about(prompting, line) if own is None else _with_system(prompting, own)
-    request = Request(messages, _parameters_about(prompting, line), _origin(name, messages, sample))
+    request = Request(messages, _parameters_about(prompting, line), _origin(dataset, messages, sample))
     repeats = repeats_of(request, seeds)
     yield repeats if len(repeats) > 1 else repeats[0]
 
@@ -108,10 +108,11 @@ def _parameters_about(prompting: Prompting, line: Any) -> Generate | GenerateIma
     return replace(parameters, size=parameters.size or own.size, extra={**own.extra, **parameters.extra})
 
 
-def _origin(name: str, messages: Sequence[Message], sample: Sample) -> Origin:
+def _origin(dataset: Dataset, messages: Sequence[Message], sample: Sample) -> Origin:
     parts = [part for message in messages if message.role == "user" for part in message.parts]
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
-    metadata = {"task": name, "dataset": name, "doc_id": sample.index, "index": sample.id, "prompt": text}
+    name, own = dataset.name, dataset.dataset_name or dataset.name
+    metadata = {"task": name, "dataset": own, "doc_id": sample.index, "index": sample.id, "prompt": text}
     return Origin(name, sample.id, "", sample.index, metadata=metadata)
 
 

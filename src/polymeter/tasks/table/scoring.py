@@ -68,7 +68,26 @@ def sample_score(dataset: Dataset, line: Any, prediction: Any, judge: Mapping[st
     shown = {name: _joined_texts([one.get(name) for one in scored]) for name in _TEXTS}
     if shown["answer"] is None and dataset.is_own and (are_texts or isinstance(prediction, str)):
         shown["answer"] = _joined_texts(prediction if are_texts else [prediction])
-    return Score(values, target or None, shown["answer"], shown["explanation"], images)
+    return Score(
+        values,
+        target or None,
+        shown["answer"],
+        shown["explanation"],
+        images,
+        extracted={} if are_texts else _extracted(dataset, values, scored[0], prediction),
+    )
+
+
+def _extracted(
+    dataset: Dataset, values: Iterable[MetricKey], scored: Mapping[str, Any], prediction: Any
+) -> dict[MetricKey, str | None]:
+    """The part of an answer that each metric compares: the one that the class states, for all its metrics."""
+    if isinstance(scored.get("answer"), str):
+        return dict.fromkeys(values, scored["answer"] or None)
+    if dataset.extract is None or not isinstance(prediction, str):
+        return {}
+    known = dataset.extract(prediction)
+    return {key: known[key[0]] for key in values if key[0] in known}
 
 
 def sample_results(dataset: Dataset, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:

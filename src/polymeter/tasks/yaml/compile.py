@@ -40,7 +40,7 @@ from polymeter.tasks.yaml.prompts.misspelt import (
     refuse_misspelt_columns,
     refuse_unread_columns,
 )
-from polymeter.tasks.yaml.prompts.prompt import PromptBuilder, make_prompt
+from polymeter.tasks.yaml.prompts.prompt import PromptBuilder, make_prompt, media_folders
 from polymeter.tasks.yaml.prompts.rows import RowSamples, full_row, tried
 from polymeter.tasks.yaml.prompts.target_cells import target_cells
 from polymeter.tasks.yaml.registration import code_files
@@ -158,7 +158,10 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         keeps_answers_only=options.predict_only,
         findings=found,
         prompt_place=_prompt_place(spec, parts),
+        repeats=config.repeats,
         has_rounds=config.output_type in (MULTI_ROUND, AGENTIC),
+        showing=config.showing,
+        media_folders=media_folders(config, spec, context.data),
         notes=(
             *notes,
             *shadowed_names(config, code_files(spec)),

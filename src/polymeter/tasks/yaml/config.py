@@ -10,6 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.media.showing import Showing, check_showing, read_showing
+from polymeter.core.records.protocol import BenchmarkProtocol
 from polymeter.core.task import TaskSpec
 from polymeter.guests.loading.load import name_of
 
@@ -135,9 +137,7 @@ class YamlFields(BaseModel):
     )
     process_docs: Code = _field(None, "Function that changes a split before use.")
 
-    doc_to_visual: Form = _field(
-        None, "Images, audio and video of a row. `doc_to_image` is another name of this field."
-    )
+    doc_to_visual: Form = _field(None, "Images, audio and video of a row. Also `doc_to_image`.")
     doc_to_text: Form = _field(None, "Prompt.")
     doc_to_target: Form = _field(None, "Reference, or a list of references.")
     doc_to_choice: Form = _field(None, "Options of multiple choice.")
@@ -165,6 +165,10 @@ class YamlFields(BaseModel):
     model_specific_generation_kwargs: dict[str, Any] | None = _field(None, "Generation settings, by model.")
     model_specific_target_kwargs: Any = _field(None, "Arguments of target functions, by model.")
 
+    video: dict[str, Any] | None = _field(None, "What is shown of [videos](tasks.md#what-a-model-is-shown).")
+    image: dict[str, Any] | None = _field(None, "The same of images.")
+    audio: dict[str, Any] | None = _field(None, "The same of recordings.")
+
     process_results: Code = _field(None, "Function that scores a sample.")
     metric_list: tuple[MetricItem, ...] | None = _field(
         None,
@@ -173,17 +177,23 @@ class YamlFields(BaseModel):
     )
     filter_list: tuple[FilterItem, ...] | None = _field(
         None,
-        "Filters, each with `name` and `filter`; default: the first answer. `filters` is another name of this field.",
+        "Filters, each with `name` and `filter`; default: the first answer. Also `filters`.",
     )
     reasoning_tags: Any = _field(
         None, "Pairs of tags around reasoning, or `none`; default: the usual tags, and those of the chat template."
     )
-    auto_strip_thinking: bool = _field(False, "Not needed: reasoning is always removed before the filters.")
+    auto_strip_thinking: bool = _field(False, "Not needed: reasoning is always removed.")
     cluster_key: str | None = _field(None, "Column that groups dependent samples, for standard errors.")
     score_key: str = _field("score", "Key of the score in values that are mappings, for standard errors.")
     unsafe_code: bool = _field(False, "Scoring runs code that the model writes, which needs `--allow-generated-code`.")
     should_decontaminate: bool = _field(False, "Not used.")
     doc_to_decontamination_query: Form = _field(None, "Not used.")
+    protocol: BenchmarkProtocol | None = _field(
+        None,
+        "How the number is measured (`--tasks NAME@PROTOCOL`): `name`, `version`, `default`, `source`, "
+        "`parser`, `judge`, `shown`, `token_limit`, `expected_rows`, `on_other_rows`, `mirrors`, "
+        "`licence`, `reference`.",
+    )
     metadata: dict[str, Any] = _field(
         dict,
         "`version`, shown in the result table; `max_rounds`; `thread_safe: true`, if hooks can run concurrently; "
@@ -241,6 +251,11 @@ class YamlFields(BaseModel):
         return int(text) if text.isdigit() and int(text) > 0 else None
 
     @property
+    def showing(self) -> Showing:
+        """The rules for showing media."""
+        return read_showing({"video": self.video, "image": self.image, "audio": self.audio}, self.task)
+
+    @property
     def version(self) -> str:
         """The author's version, as printed."""
         return str(self.metadata.get("version", ""))
@@ -277,6 +292,7 @@ def validate(values: Mapping[str, Any], where: Callable[[str], str], file: Path)
         raise PlanError(
             f"There is no task field {key!r}.", where=where(key), hint=hint or "See docs/fields.md for all fields."
         )
+    check_showing(values, where)
     try:
         return YamlFields(**values)
     except ValidationError as error:

@@ -4,7 +4,7 @@ was given as objects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from polymeter.core.errors import PlanError, Problem
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
 from polymeter.core.machine.folders import files_below
-from polymeter.core.names.catalog import Catalog, Entry, Root
+from polymeter.core.media.showing import check_showing
+from polymeter.core.names.catalog import Catalog, Entry, Root, protocol_name
+from polymeter.core.records.protocol import BenchmarkProtocol, read_protocol
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.guests.reading.sources import files_behind
 from polymeter.tasks.python.files.loading import tasks_in
@@ -51,8 +53,21 @@ def _add(catalog: Catalog, file: PythonFile, *, is_named: bool) -> None:
     for one in file.named:
         tags = one.values.get("tags")
         labels = tuple(map(str, tags)) if isinstance(tags, (list, tuple)) else ()
+        stated = one.values.get("protocol")
         catalog.add(
-            Entry(one.name, "task", NAME, file.path, True, "", labels, packages=file.packages, about=one.description)
+            Entry(
+                one.name,
+                "task",
+                NAME,
+                file.path,
+                True,
+                "",
+                labels,
+                packages=file.packages,
+                about=one.description,
+                protocol=protocol_name(stated),
+                is_default=isinstance(stated, Mapping) and stated.get("default") is True,
+            )
         )
     if not file.has_computed:
         return
@@ -100,6 +115,7 @@ def _of_file(file: Path, name: str) -> TaskSpec:
         source_hash=source_hash(sources),
         sources=sources,
         version=str(written.values.get("version") or ""),
+        protocol=_protocol(written, file),
     )
 
 
@@ -113,7 +129,14 @@ def _of_object(task: PythonTask, entry: Entry) -> TaskSpec:
         config=config,
         source_hash=source_hash((), [code_text(task), dict(task.metadata), task.version]),
         version=task.version,
+        protocol=read_protocol(task.protocol, task.where),
     )
+
+
+def _protocol(written: WrittenTask, file: Path) -> BenchmarkProtocol | None:
+    """Return the protocol that is written in a file; one that is computed is known when the file has run."""
+    stated = written.values.get("protocol")
+    return read_protocol(stated, f"{file}:{written.line}") if isinstance(stated, Mapping) else None
 
 
 def _config(written: WrittenTask) -> dict[str, Any]:
@@ -140,7 +163,10 @@ def check(entry: Entry) -> list[Problem]:
     if entry.kind == "group" or not entry.file.is_file():
         return []
     try:
-        written_task(entry.file, entry.name)
+        written = written_task(entry.file, entry.name)
+        if written is not None:
+            values = {name: value for name, value in written.values.items() if isinstance(value, Mapping)}
+            check_showing(values, lambda key: f"{entry.file}:{written.line}")
     except PlanError as error:
         return [Problem(error.where or str(entry.file), f"{error.what} {error.hint}".strip())]
     return []

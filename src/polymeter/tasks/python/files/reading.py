@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.names.catalog import named_with_protocol
 from polymeter.guests.reading.sources import bytes_of, packages_needed, tree_of
 from polymeter.tasks.python.writing.records import PythonTask
 
@@ -209,6 +210,9 @@ def _written(call: ast.Call, name: str, description: str, lengths: Mapping[str, 
         problem = f"A task has no field {unknown!r}. {hint}"
     elif "rows" not in values and all(one.arg is not None for one in call.keywords):
         problem = "A task needs rows=…: dictionaries, a dataset, a path, or a function that returns one of these."
+    stated = values.get("protocol")
+    if stated is not None:  # one that is no literal is known when the file has run
+        name = named_with_protocol(name, stated) if name and isinstance(stated, Mapping) else ""
     return WrittenTask(name, call.lineno, values, description, problem)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -50,6 +50,7 @@ class AnswerScoring:
         row = row_of(sample)
         reference = self.fields.reference(row)
         values: dict[MetricKey, Any] = {}
+        extracted: dict[MetricKey, str | None] = {}
         notes = _Notes()
         for scorer in self.scorers:
             if reference is None and scorer.needs_reference:
@@ -59,8 +60,12 @@ class AnswerScoring:
                 )
             if scorer.metric is not None and scorer.metric.of_sets is not None:
                 continue
+            n_notes = len(notes.answers)
             for name, found in self._values(scorer, sample, row, reference, answers, notes).items():
                 values.update({(name, reading): value for reading, value in found.items()})
+                if len(answers) == 1:
+                    part = _extracted(scorer, answers[0], notes.answers[n_notes:])
+                    extracted |= {(name, reading): text for reading in found for text in part}
         shown = _shown_images(reference)
         return Score(
             values,
@@ -68,6 +73,7 @@ class AnswerScoring:
             notes.answer or _shown_answer(answers),
             notes.explanation,
             {**shown, **notes.log},
+            extracted=extracted,
         )
 
     def _values(
@@ -106,7 +112,7 @@ class AnswerScoring:
     ) -> Mapping[str, Any]:
         """Return the values of a scorer for one answer, by name."""
         if scorer.metric is not None:
-            return {scorer.name: _of_metric(scorer, reference, answer, answers)}
+            return {scorer.name: _of_metric(scorer, reference, row, answer, answers)}
         assert scorer.scorer is not None
         given = {"answer": answer, "reference": reference, "row": row, "answers": list(answers)}
         named = {name: given[name] for name in scorer.scorer.arguments}
@@ -128,20 +134,20 @@ class _Notes:
     """Texts and values that scorers return beside their scores."""
 
     def __init__(self) -> None:
-        self._answers: list[str] = []
+        self.answers: list[str] = []
         self._explanations: list[str] = []
         self.log: dict[str, Any] = {}
 
     def add(self, scored: Scored) -> None:
         """Keep the texts and values of one score."""
-        self._answers += [scored.answer] if scored.answer is not None else []
+        self.answers += [scored.answer] if scored.answer is not None else []
         self._explanations += [scored.explanation] if scored.explanation is not None else []
         self.log.update(scored.log)
 
     @property
     def answer(self) -> str | None:
         """The parts of answers that were scored."""
-        return _numbered(list(dict.fromkeys(self._answers)))
+        return _numbered(list(dict.fromkeys(self.answers)))
 
     @property
     def explanation(self) -> str | None:
@@ -149,13 +155,22 @@ class _Notes:
         return _numbered(self._explanations)
 
 
-def _of_metric(scorer: BoundScorer, reference: Any, answer: Any, answers: Sequence[Any]) -> Any:
+def _of_metric(scorer: BoundScorer, reference: Any, row: dict[str, Any], answer: Any, answers: Sequence[Any]) -> Any:
     metric = scorer.metric
     assert metric is not None
     if is_image(answer):
         return image_values((metric,), targets_of(reference), [answer])[metric.name][0]
     texts = [item if isinstance(item, str) else str(item) for item in (answers if metric.takes_all else [answer])]
-    return default_scorer((metric,), lambda doc: reference, None)({}, texts)[metric.name]
+    return default_scorer((metric,), lambda doc: reference, None)(row, texts)[metric.name]
+
+
+def _extracted(scorer: BoundScorer, answer: Any, stated: Sequence[str]) -> Iterator[str | None]:
+    """Yield the part of an answer that was scored, if a metric by name or the function states one."""
+    metric = scorer.metric
+    if metric is None:
+        yield from [text or None for text in stated[:1]]
+    elif metric.extract is not None and isinstance(answer, str):
+        yield metric.extract(answer, **metric.kwargs)
 
 
 def _number(value: Any, name: str, doing: str) -> float:

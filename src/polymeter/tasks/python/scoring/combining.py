@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import PlanError, ScoreError, did_you_mean
-from polymeter.metrics.code import pass_at_k
+from polymeter.core.records.attempts import majority, pass_all_k, pass_at_k
 from polymeter.tasks.python.writing.records import PythonTask
 from polymeter.tasks.yaml.scoring.reduction import NO_FILTER
 
@@ -89,8 +88,7 @@ def _way(way: Any, task: PythonTask) -> Combine:
 
 def _of_majority(answers: Sequence[Any], scores: Sequence[float]) -> float:
     """Return the score of the most frequent answer, at a tie of the earliest."""
-    texts = [str(answer) for answer in answers]
-    return scores[texts.index(Counter(texts).most_common(1)[0][0])]
+    return scores[majority([str(answer) for answer in answers])]
 
 
 def _any_of_k(k: int) -> Combine:
@@ -98,10 +96,7 @@ def _any_of_k(k: int) -> Combine:
 
 
 def _all_of_k(k: int) -> Combine:
-    """The probability that all of ``k`` attempts pass, drawn without replacement: C(c, k) / C(n, k) (Yao et al. 2024,
-    arXiv:2406.12045, section 4).
-    """
-    return lambda answers, scores: math.comb(_n_passed(scores), k) / math.comb(len(scores), k)
+    return lambda answers, scores: pass_all_k(len(scores), _n_passed(scores), k)
 
 
 def _n_passed(scores: Sequence[float]) -> int:

@@ -58,7 +58,7 @@ def _wrong_kinds(name: str, values: Mapping[str, Any]) -> Iterator[tuple[str, st
     for field in _TEXTS:
         if not isinstance(values[field], str):
             yield f"{field} of task {name!r} must be a text, not {values[field]!r:.80}.", ""
-    for field in ("generation", "metadata"):
+    for field in ("generation", "metadata", "video", "image", "audio"):
         if not isinstance(values[field], Mapping):
             yield f"{field} of task {name!r} must be a dictionary, not {values[field]!r:.80}.", ""
     if reference is not None and not isinstance(reference, str) and not callable(reference):

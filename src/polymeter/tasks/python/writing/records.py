@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, cast
 
 from polymeter.core.errors import PlanError
+from polymeter.core.media.showing import Showing, read_showing
+from polymeter.core.names.catalog import AT
+from polymeter.core.records.protocol import BenchmarkProtocol, read_protocol
 from polymeter.tasks.python.writing.checking import check_fields
 from polymeter.tasks.python.writing.places import written_at
 
@@ -75,6 +78,9 @@ class PythonTask:
             score of the most frequent answer), ``pass@K`` or ``pass^K``; one or several.
         generation: Generation settings (``{"max_new_tokens": 64}``). Without a temperature, answers are greedy, and
             sampled if there are repeats.
+        video: What is shown of videos (``{"rule": "cut", "frames": 64}``); see ``polymeter.extend.VideoRule``.
+        image: The same of images; see ``polymeter.extend.ImageRule``.
+        audio: The same of recordings; see ``polymeter.extend.AudioRule``.
         system: A system prompt. That of a run replaces it.
         name: The name of the task; default: the name of the prompt function.
         id: The column with the id of a sample; default: the row's number.
@@ -85,6 +91,8 @@ class PythonTask:
         version: The author's version. Raise it when a score could change.
         tags: Labels for ``--tasks``.
         metadata: Further facts, for readers and wrapped models.
+        protocol: How the number is measured, as the field ``protocol`` of task YAML. Its name becomes part of the
+            task's name: ``NAME@PROTOCOL``.
         thread_safe: Whether the functions may be called on several threads at a time.
         runs_code: Whether a scorer runs code that the model writes; the run must then allow it.
         where: The file and line of the definition.
@@ -101,6 +109,9 @@ class PythonTask:
     repeats: int = 1
     over_repeats: str | Sequence[str] = "mean"
     generation: Mapping[str, Any] = field(default_factory=dict)
+    video: Mapping[str, Any] = field(default_factory=dict)
+    image: Mapping[str, Any] = field(default_factory=dict)
+    audio: Mapping[str, Any] = field(default_factory=dict)
     system: str = ""
     name: str = ""
     id: str = ""
@@ -111,6 +122,7 @@ class PythonTask:
     version: str = ""
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    protocol: Mapping[str, Any] | BenchmarkProtocol | None = None
     thread_safe: bool = False
     runs_code: bool = False
     where: str = field(default="", init=False)
@@ -123,7 +135,22 @@ class PythonTask:
                 what = "A task needs a name, and its prompt is not a named function."
                 raise PlanError(what, where=self.where, hint="Add name='capitals'.")
             object.__setattr__(self, "name", own)
+        _ = self.showing  # raises if it makes no sense
+        protocol = read_protocol(self.protocol, self.where)
+        if protocol is None:
+            check_fields(self)
+            return
+        object.__setattr__(self, "protocol", protocol)
+        # A copy of a record has the whole name already.
+        object.__setattr__(self, "name", self.name.removesuffix(f"{AT}{protocol.name}"))
         check_fields(self)
+        object.__setattr__(self, "name", f"{self.name}{AT}{protocol.name}")
+
+    @property
+    def showing(self) -> Showing:
+        """The rules for showing media."""
+        stated = {name: getattr(self, name) or None for name in ("video", "image", "audio")}
+        return read_showing(stated, self.where)
 
     @property
     def description(self) -> str:

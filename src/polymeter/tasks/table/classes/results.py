@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,16 @@ OF_WHOLE = frozenset({UNPARSED, ROTATION})
 GROUP_COLUMNS = ("split", "l2-category", "category", "tag")
 """Columns whose values name subsets: VLMEvalKit's three, and GenEval's."""
 _NO_FILTER = "none"
+
+
+def column_subsets(data: pd.DataFrame) -> Callable[[int], list[tuple[str, ...]]] | None:
+    """Return the subsets ``(column, value)`` of ``sorted_results`` that hold a row, by its position; ``None``: the
+    table has no column that groups its rows.
+    """
+    columns = [(name, data[name]) for name in GROUP_COLUMNS if name in data.columns]
+    if not columns:
+        return None
+    return lambda row: [(name, value) for name, cells in columns if (value := text_of(cells.iloc[row]))]
 
 
 def sorted_results(

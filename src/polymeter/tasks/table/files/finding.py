@@ -10,21 +10,23 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import guest_context
 from polymeter.core.machine.files import replacing
 from polymeter.core.text.secrets import hide_secrets
 from polymeter.data.fetching.fetch import download, md5_of
+from polymeter.data.opening.mirrors import first_that_opens, is_missing
 from polymeter.tasks.table.files.roots import LMUDataRoot, is_offline_here, named_table, table_folders, table_names
 
 log = logging.getLogger(__name__)
 _ORIGIN = ".origin.json"
 
 
-def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
+def table_file(name: str, url: str, md5: str | None, owner: str = "", mirrors: Sequence[str] = ()) -> Path:
     """The local file of a dataset's table.
 
     In this order: the file that the run names; ``<dataset>.tsv`` in the folder of tables, then the last component of
@@ -37,6 +39,7 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
         url: Where its table is published; empty or a local path if it is not.
         md5: Hex MD5 of its table; ``None``: any.
         owner: The dataset's class; noted beside a table that is fetched for it.
+        mirrors: Further addresses of it, tried in order if nothing is at ``url``.
 
     Raises:
         DataError: if there is no such table, or its MD5 is wrong.
@@ -56,14 +59,21 @@ def table_file(name: str, url: str, md5: str | None, owner: str = "") -> Path:
     own = {path: value for path, value in present.items() if path.parent == root}
     if "://" not in url:
         raise _no_table(name, paths, present, md5)
-    if not own:
-        log.info("fetching %s for dataset %s", hide_secrets(url), name)
-        table = download(url, paths[0], md5=md5, is_offline=is_offline_here())
-    else:
-        table = _fetched_anew(url, paths[0], own, str(md5))
+
+    def fetch(address: str) -> str:
+        if not own:
+            log.info("fetching %s for dataset %s", hide_secrets(address), name)
+            download(address, paths[0], md5=md5, is_offline=is_offline_here())
+        else:
+            _fetched_anew(address, paths[0], own, str(md5))
+        return address
+
+    used = first_that_opens((url, *mirrors), fetch, is_absent=is_missing)
+    if used != url:
+        _note_mirror(used, paths[0])
     if owner:
-        note_origin(table, owner, url)
-    return table
+        note_origin(paths[0], owner, used)
+    return paths[0]
 
 
 def table_here(name: str, url: str, md5: str | None) -> Path | None:
@@ -87,6 +97,13 @@ def note_origin(table: Path, class_name: str, url: str) -> None:
     origin = {"class": class_name, "url": hide_secrets(url), "bytes": table.stat().st_size}
     with suppress(OSError), replacing(_origin_file(table)) as file:
         json.dump(origin, file, ensure_ascii=False)
+
+
+def _note_mirror(url: str, table: Path) -> None:
+    """Record that a mirror was read: where an id of a hub has a commit, a file has its digest."""
+    read = guest_context().read_revisions
+    if read is not None:
+        read[hide_secrets(url)] = f"md5:{md5_of(table)}"
 
 
 def origin_of(table: Path) -> str | None:

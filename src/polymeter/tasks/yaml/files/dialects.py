@@ -126,7 +126,7 @@ def _targets() -> tuple[tuple[str, str], ...]:
     return tuple((system.title, target) for system in systems() for target in system.dialects)
 
 
-# Kept for the life of the process, in which modules do not change: each file is held against every dialect.
+# Kept for the life of the process, in which modules do not change: each file is compared with every dialect.
 @lru_cache(maxsize=4)
 def _loaded(targets: tuple[tuple[str, str], ...]) -> tuple[tuple[Dialect, ...], tuple[Problem, ...]]:
     found: list[Dialect] = []

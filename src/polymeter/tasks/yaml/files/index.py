@@ -20,13 +20,13 @@ from typing import Any
 from polymeter.core.errors import PlanError, Problem
 from polymeter.core.machine.files import replacing
 from polymeter.core.media.sources import digest
-from polymeter.core.names.catalog import Catalog, Entry, Root
+from polymeter.core.names.catalog import Catalog, Entry, Root, named_with_protocol, protocol_name
 from polymeter.core.names.parity import NO_PARITY
 from polymeter.tasks.yaml.files.dialects import NAME, attached, broken, duplicate_problem, formats_by_folder, shown_by
 from polymeter.tasks.yaml.files.reader import Resolved, YamlReader
 from polymeter.tasks.yaml.task_code import PackageScanner, function_refs
 
-_VERSION = 4
+_VERSION = 5
 _SUFFIXES = (".yaml", ".yml")
 
 # Keys that say that a file is about tasks. Other programs have some of the others (``task``, ``include``), too.
@@ -125,13 +125,16 @@ def describe(resolved: Resolved, packages: Sequence[str]) -> Record:
         if not isinstance(task, (str, int)):
             raise PlanError("A Python task needs a 'task' name.", where=resolved.where("class"))
         tags = _names(values.get("tag"), resolved, "tag") + _names(group, resolved, "group")
+        stated = values.get("protocol")
+        protocol = protocol_name(stated)
         return {
             "kind": "task",
-            "name": str(task),
+            "name": named_with_protocol(str(task), stated),
             "alias": str(values.get("task_alias") or ""),
             "tags": list(dict.fromkeys(tags)),
             "about": about(values),
             "packages": list(packages),
+            **({"protocol": protocol, "default": stated.get("default") is True} if protocol and stated else {}),
         }
     if isinstance(task, list):
         if not isinstance(group, str):
@@ -252,6 +255,8 @@ def _add(catalog: Catalog, file: Path, record: Record, root: Root, format_name: 
                 tuple(record.get("members", ())),
                 tuple(record.get("packages", ())),
                 record.get("about", ""),
+                protocol=record.get("protocol", ""),
+                is_default=record.get("default", False),
             )
         )
 

@@ -16,7 +16,7 @@ from typing import Any
 from polymeter.core.errors import PlanError
 from polymeter.core.format import Loaded
 from polymeter.core.identity import source_hash
-from polymeter.core.names.catalog import Catalog, Entry
+from polymeter.core.names.catalog import Catalog, Entry, named_with_protocol, protocol_name
 from polymeter.core.names.parity import NO_PARITY
 from polymeter.core.names.registries import FORMATS
 from polymeter.core.task import GroupSpec, TaskSpec
@@ -58,8 +58,8 @@ def make_spec(
         PlanError: if the configuration is not valid.
     """
     values = {**copy.deepcopy(resolved.values), **copy.deepcopy(dict(overrides))}
-    if name:
-        values["task"] = name
+    if name or protocol_name(values.get("protocol")):  # any other name stays as it is written, and so does its hash
+        values["task"] = name or named_with_protocol(str(values["task"]), values.get("protocol"))
     fields = dialect.validate(values, resolved.where, resolved.file)
     warn_of_duplicates(resolved)
     sources = set(resolved.files) | source_files(resolved.file, values, scanner)
@@ -73,6 +73,7 @@ def make_spec(
         alias=fields.task_alias or "",
         version=fields.version,
         runs_generated_code=fields.is_unsafe,
+        protocol=getattr(fields, "protocol", None),  # other systems' tasks have none
     )
 
 
@@ -229,7 +230,7 @@ class _SpecLoading:
         return str(name), False
 
     def _is_listed(self, name: str) -> bool:
-        return name in self.catalog.entries or name in self.catalog.clashes or name in self.catalog.tags()
+        return self.catalog.has(name)
 
     def _inline(self, resolved: Resolved, item: Mapping[str, Any], values: Mapping[str, Any]) -> Resolved:
         """A task that is written inside a group, with the files that it includes."""

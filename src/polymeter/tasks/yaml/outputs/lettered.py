@@ -173,6 +173,7 @@ def _score(task: _Lettered, sample: Sample, rollout: Rollout) -> Score:
         as_text(target) if isinstance(target, (list, tuple)) else choices[indices[0]],
         answers[0] if answers else None,
         _explained(reading, choices),
+        extracted=dict.fromkeys(values, None if reading.index is None else choices[reading.index]),
     )
 
 

@@ -176,7 +176,7 @@ def make_prompt(parts: Parts, spec: TaskSpec, traits: ModelTraits, context: Open
     fewshot = _examples(parts, context) if parts.n_fewshot else None
     folders = media_folders(config, spec, context.data)
     visual = parts.visual
-    if visual is not None and forms.is_template(config.doc_to_visual):
+    if visual is not None:
         visual = in_folders(visual, folders)
 
     made = PromptBuilder(

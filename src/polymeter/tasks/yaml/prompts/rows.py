@@ -113,9 +113,18 @@ def hub_sources(spec: TaskSpec) -> tuple[HubSource, ...] | None:
     kwargs = spec.config.get("dataset_kwargs")
     return (
         HubSource(
-            path, None if name is None else str(name), kwargs if isinstance(kwargs, Mapping) else {}, spec.file.parent
+            path,
+            None if name is None else str(name),
+            kwargs if isinstance(kwargs, Mapping) else {},
+            spec.file.parent,
+            mirrors=mirrors_of(spec),
         ),
     )
+
+
+def mirrors_of(spec: TaskSpec) -> tuple[str, ...]:
+    """The further hub ids of a task's dataset."""
+    return () if spec.protocol is None else spec.protocol.mirrors
 
 
 class SplitReader:
@@ -134,7 +143,13 @@ class SplitReader:
         self, spec: TaskSpec, config: DatasetFields, context: OpenContext, locate: Locate, *, as_read: bool
     ) -> None:
         self._spec, self._config, self._context, self._locate = spec, config, context, locate
-        self._source = Source(str(config.dataset_path), config.dataset_name, config.dataset_kwargs, spec.file.parent)
+        self._source = Source(
+            str(config.dataset_path),
+            config.dataset_name,
+            config.dataset_kwargs,
+            spec.file.parent,
+            mirrors=mirrors_of(spec),
+        )
         self.is_written = is_written(spec, as_read=as_read)
         self.notes: tuple[str, ...] = ()
         """The parts that a folder of media leaves out."""

@@ -33,6 +33,8 @@ _KINDS = "image, audio or video"
 _OF_KIND: Mapping[Modality, type[Image] | type[Audio] | type[Video]] = {"image": Image, "audio": Audio, "video": Video}
 _HEAD_BYTES = 256
 _SHOWN = 80
+_LONGEST_PATH = 4096
+"""Longer texts are media themselves, in base64."""
 _WRITTEN = (str, Path, bytes, bytearray, Mapping)
 """The value that an author writes for a medium. Pillow images, frames and decoders are their own source."""
 _ROLES = ("system", "user", "assistant")
@@ -152,9 +154,16 @@ def column_visuals(rows: Rows, column: str, folders: Sequence[Path] = ()) -> Cal
     return parts
 
 
-def in_folders(visual: Callable[[Any], list[Any]], folders: Sequence[Path]) -> Callable[[Any], list[Any]]:
-    """A function that gives paths of media, whose relative paths are looked for in folders too."""
-    return lambda doc: [_found(item, folders) for item in visual(doc)]
+def in_folders(visual: Callable[[Any], Any], folders: Sequence[Path]) -> Callable[[Any], Any]:
+    """A function that gives media, of which relative paths are looked for in folders too."""
+
+    def placed(item: Any) -> Any:
+        if isinstance(item, (list, tuple)):
+            return [placed(one) for one in item]
+        is_path = isinstance(item, str) and len(item) <= _LONGEST_PATH and "://" not in item
+        return _found(item, folders) if is_path else item
+
+    return lambda doc: placed(visual(doc))
 
 
 def not_found(cell: Any, folders: Sequence[Path]) -> str:

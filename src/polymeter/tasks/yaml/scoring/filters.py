@@ -54,6 +54,11 @@ def readings(
     )
 
 
+def extracting(items: Iterable[FilterItem] | None) -> frozenset[str]:
+    """The names of the readings that take a part out of an answer, as far as built-in filters show it."""
+    return frozenset(item.name for item in items or () if any(step.function in _EXTRACTING for step in item.filter))
+
+
 def needed_columns(steps: Iterable[FilterStep]) -> Iterator[tuple[str, str]]:
     """The columns that built-in filters read of a row: the filter's name, and the column."""
     for step in steps:
@@ -188,6 +193,7 @@ FILTERS: Mapping[str, Callable[..., Step]] = {
     "code": code,
 }
 _PATTERN_FILTERS = ("regex", "multi_choice_regex")
+_EXTRACTING = (*_PATTERN_FILTERS, "map")
 
 
 def _step(step: FilterStep, task: str, where: str, sources: Collection[Path]) -> Step:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.content import Modality
+from polymeter.core.content import Image, Modality, is_image
 from polymeter.core.errors import PlanError, ScoreError, boundary
 from polymeter.core.metric import Aggregation, Metric
 from polymeter.core.names.parity import Parity
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
 from polymeter.core.records.spread import UNBOUNDED, Bounds
 from polymeter.guests.loading.load import resolve
-from polymeter.metrics import check_kwargs, check_pair, default_metrics
+from polymeter.metrics import aggregation_keywords, aggregation_of, check_kwargs, check_pair, default_metrics
 from polymeter.metrics.as_written import AS_WRITTEN
 from polymeter.tasks.yaml.config import MetricItem, YamlFields
 from polymeter.tasks.yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS
@@ -40,7 +41,9 @@ class BoundMetric:
         bounds: See ``core.metric.Metric``.
         takes_all: See ``core.metric.Metric``.
         runs_code: See ``core.metric.Metric``.
+        takes_image_size: Whether ``score`` also gets the size of the image in the row.
         resamples: How many resamples its standard error rests on that are drawn as in another system; 0: none are.
+        extract: See ``core.metric.Metric``.
     """
 
     name: str
@@ -57,7 +60,9 @@ class BoundMetric:
     bounds: Bounds = UNBOUNDED
     takes_all: bool = False
     runs_code: bool = False
+    takes_image_size: bool = False
     resamples: int = 0
+    extract: Callable[..., str | None] | None = None
 
 
 def bind_metrics(
@@ -115,7 +120,9 @@ def comparing_as_written(metrics: tuple[BoundMetric, ...]) -> tuple[BoundMetric,
     return tuple(
         metric
         if metric.score is None or metric.is_guest_score
-        else replace(metric, score=AS_WRITTEN.get(metric.name, metric.score))
+        else replace(metric, score=AS_WRITTEN[metric.name], extract=None)
+        if metric.name in AS_WRITTEN
+        else metric
         for metric in metrics
     )
 
@@ -137,14 +144,18 @@ def middle_as_listed(values: Sequence[Any]) -> Any:
 def _bind(item: MetricItem, config: YamlFields, where: Callable[[], str], sources: Collection[Path]) -> BoundMetric:
     registered = _find(item, config, where, sources)
     score = registered.score if registered else None
+    kwargs, is_computed = item.kwargs, False
     is_guest_score = registered is not None and _is_users(registered)
     if not isinstance(item.metric, str):
         score, is_guest_score = resolve(item.metric), True
     elif registered and _computes(registered, config):
+        is_computed = True
         check_kwargs(registered, item.kwargs, where())
         if registered.check is not None:
-            check, kwargs = registered.check, item.kwargs
-            _located(lambda: check(**kwargs), where)
+            check = registered.check
+            _located(lambda: check(**item.kwargs), where)
+        of_aggregation = aggregation_keywords(registered)
+        kwargs = {key: value for key, value in item.kwargs.items() if key not in of_aggregation}
     higher = item.higher_is_better
     if higher is None:
         higher = registered.higher_is_better if registered else True
@@ -154,7 +165,10 @@ def _bind(item: MetricItem, config: YamlFields, where: Callable[[], str], source
         aggregate = resolve(item.aggregation)
     else:
         name = item.aggregation or (registered.aggregation if registered else "mean")
-        named = AGGREGATION_DEFINITIONS.of(name, sources) or _located(lambda: AGGREGATIONS.get(name), where)
+        get: Callable[[], Aggregation] = partial(AGGREGATIONS.get, name)
+        if registered and is_computed:
+            get = partial(aggregation_of, registered, item.kwargs, AGGREGATIONS.get, item.aggregation)
+        named = AGGREGATION_DEFINITIONS.of(name, sources) or _located(get, where)
         # A guest's function is called once over all values; only ours may be called repeatedly, for their uncertainty.
         if named in AGGREGATION_DEFINITIONS:
             aggregate = named.aggregate
@@ -162,7 +176,7 @@ def _bind(item: MetricItem, config: YamlFields, where: Callable[[], str], source
             aggregation = named
     return BoundMetric(
         name=item.name,
-        kwargs=item.kwargs,
+        kwargs=kwargs,
         score=score,
         is_guest_score=is_guest_score,
         aggregation=aggregation,
@@ -175,6 +189,10 @@ def _bind(item: MetricItem, config: YamlFields, where: Callable[[], str], source
         bounds=registered.bounds if registered else UNBOUNDED,
         takes_all=registered is not None and registered.takes_all,
         runs_code=registered is not None and registered.runs_code and config.process_results is None,
+        extract=registered.extract if registered and is_computed and not is_guest_score else None,
+        takes_image_size=bool(
+            is_computed and registered and registered.takes_image_size and registered.takes_image_size(**item.kwargs)
+        ),
     )
 
 
@@ -195,7 +213,8 @@ def _find(item: MetricItem, config: YamlFields, where: Callable[[], str], source
             check_pair(own, config.output_type, where())
         return own
     if config.process_results is not None:
-        return METRICS.get(name) if name in METRICS else None
+        known = METRICS.get(name) if name in METRICS else None
+        return None if known is not None and known.only_computed else known
     metric: Metric = _located(lambda: METRICS.get(name), where)
     check_pair(metric, config.output_type, where())
     return metric
@@ -217,17 +236,26 @@ def shadowed_names(config: YamlFields, sources: Collection[Path]) -> tuple[str, 
     return tuple(dict.fromkeys(notes))
 
 
-def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> Any:
+def call_score(
+    metric: BoundMetric, references: Sequence[Any], answer: Any, row: Mapping[str, Any] | None = None
+) -> Any:
     """The value of one metric for one answer, or for all answers of a reading if it takes them together.
 
+    Args:
+        metric: The metric.
+        references: The references.
+        answer: The answer.
+        row: The row with its media, for a metric that takes the size of the image.
+
     Raises:
-        ScoreError: if its function raised.
+        ScoreError: if its function raised, or the row has not exactly one image for such a metric.
     """
     assert metric.score is not None
     with boundary(ScoreError, f"Metric {metric.name!r}"):
         try:
             predictions = list(answer) if metric.takes_all else [answer]
-            value = metric.score(references=list(references), predictions=predictions, **metric.kwargs)
+            more = {"image_size": image_size_of(row or {}, metric.name)} if metric.takes_image_size else {}
+            value = metric.score(references=list(references), predictions=predictions, **metric.kwargs, **more)
         except TypeError:
             if not metric.is_guest_score:
                 raise
@@ -239,6 +267,23 @@ def call_score(metric: BoundMetric, references: Sequence[Any], answer: Any) -> A
             raise ScoreError(f"Metric {metric.name!r} returned the keys {keys}, but not its own name.")
         return value[metric.name]
     return value
+
+
+def image_size_of(row: Mapping[str, Any], metric: str) -> tuple[int, int]:
+    """Return the width and height in pixels of the image in a row, upright.
+
+    Raises:
+        ScoreError: if the row does not have exactly one image.
+    """
+    cells = [item for cell in row.values() for item in (cell if isinstance(cell, (list, tuple)) else [cell])]
+    images = [cell for cell in cells if is_image(cell)]
+    if len(images) != 1:
+        raise ScoreError(
+            f"Metric {metric!r} needs the size of the row's image, and the row has {len(images)} images.",
+            hint="Use the same scale for answers and references, or one column of images with one image.",
+        )
+    image = images[0]
+    return (image if isinstance(image, Image) else Image(image)).size()
 
 
 def _is_users(metric: Metric) -> bool:

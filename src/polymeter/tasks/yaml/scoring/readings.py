@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from polymeter.tasks.yaml.prompts.forms import Form, guest
 from polymeter.tasks.yaml.prompts.rows import AllDocs, full_row
 from polymeter.tasks.yaml.prompts.target_cells import TargetCells
 from polymeter.tasks.yaml.registration import code_files
-from polymeter.tasks.yaml.scoring.filters import Reading, readings
+from polymeter.tasks.yaml.scoring.filters import INVALID, Reading, extracting, readings
 from polymeter.tasks.yaml.scoring.metrics import BoundMetric, call_score
 from polymeter.tasks.yaml.scoring.reasoning import make_stripper
 
@@ -50,6 +50,8 @@ class TextScoring:
         target: The row's target, for display.
         needs_media: Whether the scorer gets the row with its media.
         cells: The cells that the target must have.
+        extract: The part of an answer that a metric compares, by metric, as far as it is known.
+        extracting: The filters that take out this part, for all metrics.
     """
 
     task: str
@@ -61,6 +63,16 @@ class TextScoring:
     target: Form
     needs_media: bool
     cells: TargetCells
+    extract: Mapping[str, Callable[[Any], str | None]] = field(default_factory=dict)
+    extracting: frozenset[str] = frozenset()
+
+    def extracted(self, metric: str, name: str, results: Sequence[Any]) -> dict[MetricKey, str | None]:
+        """The part of the first answer of a reading that a metric compares; nothing if that is not known."""
+        answer = results[0] if results else None
+        extract = self.extract.get(metric, str if name in self.extracting else None)
+        if extract is None or not isinstance(answer, str):
+            return {}
+        return {(metric, name): None if answer == INVALID else extract(answer)}
 
 
 def reads_answers(setup: CompileSetup) -> bool:
@@ -105,8 +117,16 @@ def text_scoring(setup: CompileSetup) -> TextScoring:
         ),
         metrics=frozenset(metric.name for metric in parts.metrics),
         target=parts.target if setup.scorer is None else _shown_target(parts.target),
-        needs_media=config.process_results_use_image,
+        needs_media=config.process_results_use_image or any(metric.takes_image_size for metric in parts.metrics),
         cells=setup.target_cells,
+        extract={}
+        if setup.scorer is not None
+        else {
+            metric.name: partial(metric.extract, **metric.kwargs)
+            for metric in parts.metrics
+            if metric.extract is not None and not metric.takes_all
+        },
+        extracting=extracting(config.filter_list) if setup.scorer is not None else frozenset(),
     )
 
 
@@ -155,6 +175,7 @@ def score_readings(
     """
     scoring.cells.refuse_missing(sample, scoring.target)
     values: dict[MetricKey, Any] = {}
+    extracted: dict[MetricKey, str | None] = {}
     log: dict[str, Any] = {}
     answer: str | None = None
     for (name, read), row in zip(scoring.readings, rows, strict=False):
@@ -164,9 +185,10 @@ def score_readings(
         for metric, value in scoring.scorer(row, results).items():
             if metric in scoring.metrics:
                 values[metric, name] = value
+                extracted |= scoring.extracted(metric, name, results)
             else:
                 log[metric] = value
-    return Score(values, as_text(scoring.target(sample.doc)), answer, None, log)
+    return Score(values, as_text(scoring.target(sample.doc)), answer, None, log, extracted=extracted)
 
 
 def scored_rows(scoring: TextScoring, sample: Sample) -> list[Doc]:
@@ -207,9 +229,9 @@ def default_scorer(
         references = reference_texts(expected, choices(doc) if choices else None, keeps_numbers=keeps_numbers)
         first = results[0] if results else ""
         return {
-            metric.name: _any_of(metric, references, first)
+            metric.name: _any_of(metric, references, first, doc)
             if metric.name in alone and metric.score is not None
-            else _value(metric, references, results if metric.takes_all else first)
+            else _value(metric, references, results if metric.takes_all else first, doc)
             for metric in metrics
         }
 
@@ -309,13 +331,13 @@ def _reference_text(item: Any, choices: Sequence[str] | None, keeps_numbers: boo
     return str(item) if isinstance(item, (int, float)) and not keeps_numbers else item
 
 
-def _value(metric: BoundMetric, references: list[Any], answer: Any) -> Any:
+def _value(metric: BoundMetric, references: list[Any], answer: Any, row: Doc) -> Any:
     if metric.score is None:
         return (references[0] if len(references) == 1 else references, answer)
     if len(references) == 1 or not metric.is_guest_score:
-        return call_score(metric, references, answer)
-    return _any_of(metric, references, answer)
+        return call_score(metric, references, answer, row)
+    return _any_of(metric, references, answer, row)
 
 
-def _any_of(metric: BoundMetric, references: list[Any], answer: Any) -> float:
-    return float(any(call_score(metric, [reference], answer) for reference in references))
+def _any_of(metric: BoundMetric, references: list[Any], answer: Any, row: Doc) -> float:
+    return float(any(call_score(metric, [reference], answer, row) for reference in references))

@@ -27,6 +27,7 @@ from polymeter.tasks.table.classes.questions.scoring import (
     by_judge,
     by_published_rules,
     by_rules,
+    compared_parts,
     is_yes_or_no,
     main_metric,
     needs_no_judge,
@@ -88,6 +89,12 @@ class OpenQuestions(BuiltIn):
     def references(self, line: Mapping[str, Any]) -> list[str]:
         """The right answers to a row."""
         return references_of(line, "answer")
+
+    def extract(self, answer: str) -> dict[str, str]:
+        """The part of an answer that each metric by our rules compares; see ``by_rules``."""
+        if not self._is_own or guest_context().parity.on("vqa-equality"):
+            return {}
+        return compared_parts(answer)
 
     def results(self, rows: Iterable[ScoredRow], context: ReduceContext) -> list[Result]:
         """The metrics over all questions and by ``split``, ``l2-category`` and ``category``."""

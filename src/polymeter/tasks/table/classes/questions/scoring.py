@@ -8,8 +8,8 @@ from typing import Final, Literal
 from polymeter.judge import LLMJudge
 from polymeter.judge.reply import shown
 from polymeter.metrics import as_written
-from polymeter.metrics.text import anls, exact_match
-from polymeter.metrics.vqa import EvalAIAnswerProcessor, relaxed_match, vqa_accuracy, vqa_match
+from polymeter.metrics.text import anls, exact_match, text_compared
+from polymeter.metrics.vqa import EvalAIAnswerProcessor, normalised_answer, relaxed_match, vqa_accuracy, vqa_match
 from polymeter.reading import yes_no
 from polymeter.reading.text import compared, open_answer, with_single_spaces
 from polymeter.tasks.table.classes.multiple_choice.reading import OptionRead, ask_judge
@@ -73,6 +73,12 @@ def by_rules(references: Sequence[str], answer: str, wanted: str = EXACT) -> dic
     spaced = [with_single_spaces(reference) for reference in references]
     values[ANLS] = anls(spaced, [with_single_spaces(answer)]) if one[0] else 0.0
     return values
+
+
+def compared_parts(answer: str) -> dict[str, str]:
+    """The form in which metrics of ``by_rules`` compare an answer, for those that are equality."""
+    folded = text_compared(answer.strip(), ignore_case=True)
+    return {EXACT: open_answer(answer), VQA_EQUAL: normalised_answer(answer.strip()), ACCURACY: folded}
 
 
 def by_published_rules(references: Sequence[str], answer: str, wanted: str = EXACT) -> dict[str, float]:
