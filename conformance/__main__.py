@@ -14,6 +14,7 @@ SUITES = {
     "evalscope": "conformance.evalscope.suite",
     "ulmeval": "conformance.ulmeval.suite",
     "lm-eval": "conformance.lm_eval.suite",
+    "evalscope-1": "conformance.evalscope_1.suite",
 }
 """Each module has ``run(seed, work, parity, only) -> bool`` and may have ``census(work) -> bool``."""
 

@@ -48,7 +48,7 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
     """Run both tools and print the comparison; whether it is as it should be."""
     sides = {"off": ["here"], "on": ["parity"], "both": ["here", "parity"]}[parity]
     write_cases(cases(seed), work)
-    _write_sentence_model(work / "nltk_data")
+    write_sentence_model(work / "nltk_data")
     with serve(Script(work, work / "images")) as endpoint:
         theirs = _observed(work, "theirs", endpoint, only)
         ours = {side: _observed(work, side, endpoint, only) for side in sides}
@@ -100,8 +100,8 @@ def _drive(work: Path, side: str, model: str, endpoint: str, only: str) -> Path:
 _ABBREVIATIONS = ("dr", "e.g", "etc", "i.e", "mr", "mrs", "ms", "prof", "u.s", "vs")
 
 
-def _write_sentence_model(folder: Path) -> None:
-    """What NLTK knows about the ends of sentences, as little as the generated texts need: its data is no package."""
+def write_sentence_model(folder: Path) -> None:
+    """Write NLTK's rules for the ends of sentences, as few as generated texts need: its data is no package."""
     english = folder / "tokenizers" / "punkt_tab" / "english"
     english.mkdir(parents=True, exist_ok=True)
     (english / "abbrev_types.txt").write_text("\n".join(_ABBREVIATIONS), encoding="utf-8")

@@ -111,6 +111,8 @@ class _Row:
         if use.keys and not all(key.startswith("<") for key in use.keys) and depth < 4:
             if _AUDIO.search(name) or "array" in use.keys:
                 return audio(self.chance)
+            if "bytes" in use.keys:
+                return image(self.chance)
             if {"text", "label"} <= use.keys.keys():
                 return {"text": [*self.options, "none"], "label": ["A", "B", "C", "D", "E"]}
             return {key: self.value(key, one, depth + 1) for key, one in use.keys.items() if not key.startswith("<")}
@@ -181,6 +183,9 @@ class _Row:
             return json.loads(literal[1])
         if kind.startswith("|"):
             return self.chance.choice(json.loads(kind[1:]))
+        if kind.startswith("%"):
+            cells = json.loads(kind[1:])
+            return cells[self.number % len(cells)]
         base = {key: self.value(key, one, 1) for key, one in use.keys.items() if not key.startswith("<")}
         match kind:
             case "text":
@@ -205,6 +210,8 @@ class _Row:
                 return [0.1, 0.2, 0.6, 0.7]
             case "image":
                 return image(self.chance)
+            case "base64 image":
+                return _base64(image(self.chance))
             case "images":
                 return [image(self.chance), image(self.chance)]
             case "audio":

@@ -162,7 +162,8 @@ def test_bypass_under_both_names(tmp_path, name):
 def test_every_pair_of_metric_and_output_type_is_computed_or_refused(tmp_path, kind):
     extra = {"multiple_choice": CHOICE, "loglikelihood": "output_type: loglikelihood\n"}.get(kind, "")
     for metric in sorted({name for name, _ in VALUES}):
-        text = extra + f"metric_list: [{metric}]\n"
+        needed = ", scale: pixels" if metric == "point_in_box" else ""  # it is never guessed
+        text = extra + f"metric_list: [{{metric: '{metric}'{needed}}}]\n"
         if (metric, kind) in VALUES:
             opened(tmp_path, text, target="k" if kind == "multiple_choice" else "a")
         else:

@@ -1,8 +1,7 @@
-"""EvalScope 0.17: data adapters, custom models, ``evalscope.…`` imports, ``run_task`` and its command line."""
+"""EvalScope 0.17 and 1.x: data adapters, custom models, ``evalscope.…`` imports, ``run_task`` and its command line."""
 
 from polymeter.core.names.registry import Target
 from polymeter.core.names.systems import Command, ImportRoot, Installed, Scripts, Starter, System
-from polymeter.core.names.unsupported import UnsupportedFile
 
 _HERE = "polymeter.interop.evalscope"
 _SHIM = f"{_HERE}.shim"
@@ -10,8 +9,11 @@ _SHIM = f"{_HERE}.shim"
 SYSTEM = System(
     name="evalscope",
     title="EvalScope",
-    summary="data adapters, run_task and the command line of EvalScope 0.17",
-    formats={"adapter": Target(f"{_HERE}.tasks:FORMAT", "polymeter", summary="data adapters of EvalScope")},
+    summary="data adapters, run_task and the command line of EvalScope 0.17 and 1.x",
+    formats={
+        "adapter": Target(f"{_HERE}.tasks:FORMAT", "polymeter", summary="data adapters of EvalScope 0.17"),
+        "adapter_1x": Target(f"{_HERE}.v1.tasks:FORMAT", "polymeter", summary="data adapters of EvalScope 1.x"),
+    },
     import_roots={
         "evalscope": ImportRoot(aliases=f"{_SHIM}.aliases:EVALSCOPE", refused=f"{_SHIM}.refused:EVALSCOPE"),
     },
@@ -43,16 +45,9 @@ SYSTEM = System(
         "benchmarks",
         "adapter",
         clone="https://github.com/modelscope/evalscope evalscope/evalscope/benchmarks",
+        also=("adapter_1x",),
     ),
     version="0.17.0",
-    unsupported=(
-        UnsupportedFile(
-            "a benchmark adapter of EvalScope 1.x",
-            "evalscope",
-            (r"\bevalscope\.api\.\w|@register_benchmark\b",),
-            "Adapters of EvalScope 0.17 are run (@Benchmark.register); the two generations share no API.",
-        ),
-    ),
     differences=f"{_HERE}.differences:DIFFERENCES",
     logs=f"{_HERE}.logs:READER",
     starters={

@@ -60,7 +60,7 @@ def _evaluate(state: State, words: list[str]) -> int:
 def _version(state: State, words: list[str]) -> int:
     from polymeter import __version__
 
-    say(f"polymeter {__version__}, with the command line of EvalScope 0.17")
+    say(f"polymeter {__version__}, with the command line of EvalScope 0.17 and 1.x")
     return 0
 
 

@@ -1,4 +1,5 @@
-"""``TaskConfig``: an evaluation in EvalScope 0.17's terms, from Python, YAML, JSON or a command line.
+"""``TaskConfig``: an evaluation in EvalScope's terms, from Python, YAML, JSON or a command line. One class has the
+fields of both generations; what they call differently has one meaning here.
 
 It holds the fields as the user set them. ``check`` refuses what cannot be done; ``evaluation`` gives the rest its
 meaning.
@@ -20,19 +21,67 @@ from polymeter.core.names.registries import MODELS
 from polymeter.core.text.secrets import HIDDEN, without_secrets
 from polymeter.core.text.yaml_text import parse_yaml, text_of
 from polymeter.interop.evalscope.flags import EVAL
+from polymeter.interop.evalscope.v1.nested_settings import checked_judge, checked_sandbox, plain
 
 NO_KEY = "EMPTY"
 """The value of ``api_key`` if nobody has set it."""
+KINDS_1X: Mapping[str, str] = {
+    "llm_ckpt": "checkpoint",
+    "openai_api": "service",
+    "server": "service",
+    "anthropic_api": "service",
+    "mock_llm": "custom",
+    "text2image": "checkpoint",
+    "image_editing": "checkpoint",
+}
+"""The ``eval_type`` of 1.x and what 0.17 calls it."""
+_OTHER_KINDS: Mapping[str, tuple[str, str]] = {
+    "openai_responses_api": (
+        "Polymeter asks endpoints for chat completions, not for responses.",
+        "Write eval_type='openai_api'; such an endpoint answers chat completions, too.",
+    ),
+    "litellm": (
+        "Polymeter asks endpoints without LiteLLM.",
+        "Write eval_type='openai_api' with the provider's api_url, or that of a LiteLLM proxy.",
+    ),
+    "text2speech": ("no benchmark here asks a model for speech.", "Run it with EvalScope itself."),
+    "systemone_api": ("Polymeter does not speak the protocol of decision services.", "Run it with EvalScope itself."),
+    "autotrust_api": ("Polymeter does not speak the protocol of decision services.", "Run it with EvalScope itself."),
+}
+"""The kinds of models of 1.x that are refused: why, and what to do."""
 _CHOICES: Mapping[str, tuple[str, ...]] = {
     "model_task": ("text_generation", "image_generation"),
-    "eval_type": ("checkpoint", "service", "custom"),
+    "eval_type": ("checkpoint", "service", "custom", *KINDS_1X),
     "stage": ("all", "infer", "review"),
     "judge_strategy": ("auto", "rule", "llm", "llm_recall"),
 }
 _HUBS = ("modelscope", "huggingface", "local")
 _BACKENDS = ("Native", "OpenCompass", "VLMEvalKit", "RAGEval", "ThirdParty")
 _COLLECTION = "data_collection"
-_DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args", "eval_config")
+_DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args", "eval_config", "judge", "sandbox")
+OF_TRANSPORT = (
+    "batch_size",
+    "retries",
+    "retry_interval",
+    "timeout",
+    "stream",
+    "anthropic_cache_control",
+    "anthropic_cache_strategy",
+    "reasoning_history",
+)
+"""Generation settings of 1.x that do not belong to a request."""
+_NOT_SENT: Mapping[str, str] = {
+    "extra_headers": "Set up a proxy that adds them; api_key goes into the endpoint's own header.",
+    "extra_query": "Write it into api_url.",
+    "response_schema": "Write it in the form that the endpoint expects: extra_body={'response_format': …}.",
+}
+"""Generation settings of 1.x that are refused, with what to do."""
+_WRITTEN_THERE = ("resolved_benchmarks", "evaluation_identity")
+"""Parts of a configuration that 1.x has written into a work folder: results, not settings."""
+_OF_JUDGES = ("api_key", "api_url", "model_id", "eval_type", "model_args", "generation_config")
+_SHOWN_OF_JUDGES = ("model_id", "judge_id", "generation_config")
+_OF_PANELS = ("aggregation", "min_valid_judges")
+_CONTRACT = ("system_prompt", "prompt_template", "score_mapping", "score_type")
 
 
 @dataclass
@@ -72,6 +121,18 @@ class _ConfigFields:
     judge_worker_num: int = 1
     judge_model_args: dict[str, Any] = field(default_factory=dict)
     analysis_report: bool = False
+    repeats: int = 1
+    judge: dict[str, Any] = field(default_factory=dict, repr=False)
+    rerun_review: bool = False
+    no_timestamp: bool = False
+    enable_progress_tracker: bool = False
+    collect_perf: bool = True
+    sandbox: dict[str, Any] = field(default_factory=dict)
+    use_sandbox: bool = False
+    sandbox_type: str | None = None
+    sandbox_manager_config: dict[str, Any] | None = None
+    agent_config: Any = None
+    evalscope_version: str | None = None
 
 
 FIELDS = tuple(item.name for item in fields(_ConfigFields))
@@ -99,25 +160,77 @@ class TaskConfig(_ConfigFields):
 
     def _normalise(self) -> None:
         """Convert values to the types of their fields, and name the model."""
-        self.limit = _config_number(self.limit, "limit")
+        self.limit = _config_number(self.limit, "limit") or None  # 0 means all, as in 1.x
         if isinstance(self.datasets, str):
             self.datasets = [name for name in self.datasets.replace(",", " ").split() if name]
         for name in _DICTS:
             if getattr(self, name) is None and name != "eval_config":
                 setattr(self, name, {})
-        for name in ("model_args", "dataset_args", "generation_config", "judge_model_args"):
+        for name in ("generation_config", "sandbox", "agent_config", "api_key"):
+            setattr(self, name, plain(getattr(self, name)))
+        for name in ("model_args", "dataset_args", "generation_config", "judge_model_args", "sandbox"):
             if not isinstance(getattr(self, name), Mapping):
                 raise PlanError(f"{name!r} must be a mapping, not {getattr(self, name)!r}.", where="TaskConfig")
         for name, config in self.dataset_args.items():
             if not isinstance(config, Mapping):
                 raise PlanError(f"The dataset_args of {name!r} must be a mapping, not {config!r}.", where="TaskConfig")
+        self.sandbox = checked_sandbox(self.sandbox)
         if not self.model_id:
             self.model_id = _model_id(self.model)
+        if self.eval_type is None:
+            self.eval_type = "checkpoint"
+        self._name_judge()
+
+    def _name_judge(self) -> None:
+        """Set the fields of 0.17 for a judge from those of 1.x: the strategy, and the first model with its prompts.
+
+        Raises:
+            PlanError: if the settings of judges are invalid, or both generations' fields are set and differ.
+        """
+        if not self.judge:
+            return
+        self.judge = checked_judge(self.judge)
+        if not self.judge:
+            return
+        models, contract = self.judges(), self.judge.get("contract") or {}
+        own = {name: models[0][name] for name in _OF_JUDGES if models and models[0].get(name)}
+        own |= {name: contract[name] for name in _CONTRACT if contract.get(name)}
+        strategy = self.judge.get("strategy", "auto")
+        if self.judge_strategy not in ("auto", strategy) or (self.judge_model_args and self.judge_model_args != own):
+            raise PlanError(
+                "'judge' and 'judge_strategy' or 'judge_model_args' say different things of the judge.",
+                where="TaskConfig judge",
+                hint="Set 'judge' alone: the other two are the older words for it.",
+            )
+        self.judge_strategy, self.judge_model_args = strategy, own
+
+    def judges(self) -> list[dict[str, Any]]:
+        """The judges that ``judge`` names; several are a panel."""
+        return list(self.judge.get("models") or ())
+
+    def judge_settings(self) -> dict[str, Any]:
+        """The settings of 1.x for judges, without addresses and keys."""
+        if self.judge:
+            models = [{name: one[name] for name in _SHOWN_OF_JUDGES if one.get(name)} for one in self.judges()]
+            if len(models) > 1:  # each judge of a panel scores by itself, and the run joins them
+                own = {name: value for name, value in self.judge.items() if name not in _OF_PANELS}
+                return {**own, "models": models[:1]}
+            return {**self.judge, "models": models}
+        older = self.judge_model_args
+        if "score_pattern" in older:  # a judge of 1.x replies in JSON: reading these settings says so
+            return {"judge_model_args": {"score_pattern": older["score_pattern"]}}
+        own = {name: older[name] for name in _SHOWN_OF_JUDGES if older.get(name)}
+        given = {
+            "strategy": self.judge_strategy if self.judge_strategy != "auto" else "",
+            "contract": {name: older[name] for name in _CONTRACT if name in older},
+            "models": [{"model_id": "judge", **own}] if own else [],
+        }
+        return {name: value for name, value in given.items() if value}
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> TaskConfig:
-        """A configuration from a mapping, which is not changed."""
-        return cls(**d)
+        """A configuration from a mapping, which is not changed; it may be one that 1.x has written."""
+        return cls(**{name: value for name, value in d.items() if name not in _WRITTEN_THERE})
 
     @classmethod
     def from_yaml(cls, yaml_file: str | Path) -> TaskConfig:
@@ -147,6 +260,8 @@ class TaskConfig(_ConfigFields):
         """
         values = other.to_dict() if isinstance(other, TaskConfig) else dict(other)
         _check_names(values)
+        if "judge" in values:
+            self.judge_strategy, self.judge_model_args = "auto", {}
         for name, value in values.items():
             setattr(self, name, _own(name, value))
         if "model" in values and "model_id" not in values:
@@ -164,6 +279,11 @@ class TaskConfig(_ConfigFields):
         values = self.to_dict()
         if values["model"] is not None and not isinstance(values["model"], str):
             values["model"] = type(values["model"]).__name__
+        if "custom_outputs" in (values["model_args"] or {}):
+            values["model_args"] = {
+                **values["model_args"],
+                "custom_outputs": len(values["model_args"]["custom_outputs"]),
+            }
         values["api_key"] = NO_KEY if values["api_key"] in (None, NO_KEY) else HIDDEN
         plain: dict[str, Any] = without_secrets(json.loads(json.dumps(values, default=str)))
         return plain
@@ -219,13 +339,25 @@ def check(config: TaskConfig) -> None:
     Raises:
         PlanError: if a field has an invalid value, or requires something that Polymeter does not do.
     """
-    for name, choices in _CHOICES.items():
-        value = getattr(config, name)
-        if value not in choices:
-            hint = did_you_mean(str(value), choices) or f"Known: {', '.join(choices)}."
-            raise PlanError(f"There is no {name} {value!r}.", where=f"TaskConfig {name}", hint=hint)
+    check_kind(config)
+    for name in _CHOICES:
+        _check_choice(config, name)
     notes_on_fields(config)
+    _check_numbers_asked(config)
     _check_backend(config)
+    _check_panel(config)
+    if config.agent_config:
+        raise PlanError(
+            "Polymeter runs no agents of EvalScope.",
+            where="TaskConfig agent_config",
+            hint="Leave it out to ask each question once, or run the benchmark with EvalScope itself.",
+        )
+    if config.rerun_review and not config.use_cache:
+        raise PlanError(
+            "rerun_review scores existing answers again, and no folder with answers is named.",
+            where="TaskConfig rerun_review",
+            hint="Name it with use_cache.",
+        )
     if config.model_id in (None, "", ".", "..") or any(separator in str(config.model_id) for separator in "/\\"):
         raise PlanError(
             f"The model_id {config.model_id!r} cannot name a folder.",
@@ -253,6 +385,45 @@ def check(config: TaskConfig) -> None:
         )
 
 
+def _check_numbers_asked(config: TaskConfig) -> None:
+    """Refuse settings of generation that no request carries, and numbers of questions that cannot be.
+
+    Raises:
+        PlanError: if one is set.
+    """
+    for name, hint in _NOT_SENT.items():
+        if config.generation_config.get(name):
+            what = f"Polymeter's requests carry no {name}."
+            raise PlanError(what, where=f"TaskConfig generation_config.{name}", hint=hint)
+    if config.limit is not None and not (0 < config.limit < 1 or (isinstance(config.limit, int) and config.limit > 0)):
+        raise PlanError(
+            f"'limit' must be a number of samples, or a share of them between 0 and 1, not {config.limit!r}.",
+            where="TaskConfig limit",
+        )
+    if type(config.repeats) is not int or config.repeats < 1:
+        raise PlanError(f"'repeats' must be 1 or more, not {config.repeats!r}.", where="TaskConfig repeats")
+
+
+def check_kind(config: TaskConfig) -> None:
+    """Refuse a kind of model that cannot be asked.
+
+    Raises:
+        PlanError: if ``eval_type`` is unknown or refused.
+    """
+    if config.eval_type in _OTHER_KINDS:
+        why, hint = _OTHER_KINDS[config.eval_type]
+        what = f"The eval_type {config.eval_type!r} cannot be used here: {why}"
+        raise PlanError(what, where="TaskConfig eval_type", hint=hint)
+    _check_choice(config, "eval_type")
+
+
+def _check_choice(config: TaskConfig, name: str) -> None:
+    value, choices = getattr(config, name), _CHOICES[name]
+    if value not in choices:
+        hint = did_you_mean(str(value), choices) or f"Known: {', '.join(choices)}."
+        raise PlanError(f"There is no {name} {value!r}.", where=f"TaskConfig {name}", hint=hint)
+
+
 def notes_on_fields(config: TaskConfig) -> list[str]:
     """Notes on fields that are set but have no effect.
 
@@ -260,6 +431,29 @@ def notes_on_fields(config: TaskConfig) -> list[str]:
         PlanError: if a refused field is set.
     """
     return EVAL.notes_on({name: getattr(config, name) for name in FIELDS}, configuration="TaskConfig")
+
+
+def _check_panel(config: TaskConfig) -> None:
+    """Refuse what a panel of judges does not do.
+
+    Raises:
+        PlanError: if several judges are to be joined by their median, or have different settings.
+    """
+    judges = config.judges()
+    if len(judges) < 2:
+        return
+    if config.judge.get("aggregation") == "median":
+        raise PlanError(
+            "A panel of judges has no median.",
+            where="TaskConfig judge.aggregation",
+            hint="'mean' and 'majority_vote' join the judges' values.",
+        )
+    if any(one.get("generation_config", {}) != judges[0].get("generation_config", {}) for one in judges):
+        raise PlanError(
+            "All judges of a panel have the same generation_config.",
+            where="TaskConfig judge.models",
+            hint="Give each the same one, or run 'polymeter score' with each judge.",
+        )
 
 
 def _check_backend(config: TaskConfig) -> None:
@@ -284,8 +478,12 @@ def _check_names(values: Mapping[str, Any]) -> None:
 
 
 def _own(name: str, value: Any) -> Any:
-    """A copy of a caller's value; a model is not copied."""
-    return value if name == "model" else copy.deepcopy(value)
+    """A copy of a caller's value; a model is not copied, nor are the answers of a stand-in for one."""
+    if name == "model":
+        return value
+    if name == "model_args" and isinstance(value, Mapping) and "custom_outputs" in value:
+        return {**value, "custom_outputs": list(value["custom_outputs"])}
+    return copy.deepcopy(value)
 
 
 def _config_number(value: Any, name: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Deliberate differences between Polymeter and EvalScope 0.17.0.
+"""Deliberate differences between Polymeter and EvalScope 0.17.0 and 1.14.1.
 
 One record is one row of ``docs/differences.md``, which ``python -m scripts.differences`` makes from them.
 """
@@ -291,6 +291,53 @@ DIFFERENCES = (
                 rule="other backends",
                 there="supported",
                 here="refused",
+                why="",
+                switch=Stays.NAMING,
+            ),
+        ),
+    ),
+    DifferenceTable(
+        "EvalScope 1.x",
+        (
+            Difference(
+                rule="names in `dataset_args`",
+                there="unknown ones are dropped",
+                here="unknown ones are errors",
+                why="a typing error changes nothing there",
+                switch="unknown-dataset-args",
+            ),
+            Difference(
+                rule="a broken verdict",
+                there="rules count",
+                here="no score",
+                why="not the model's mistake",
+                switch="judge-reading",
+            ),
+            Difference(
+                rule="samples that are all excluded",
+                there="an empty report",
+                here="an error",
+                why="",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
+                rule="programs",
+                there="in containers, or free",
+                here="walled, by flag",
+                why="",
+                switch=Stays.CODE,
+            ),
+            Difference(
+                rule="several judges",
+                there="any `aggregation`",
+                here="no `median`",
+                why="",
+                switch=Stays.NAMING,
+            ),
+            Difference(
+                rule="a report hook that reads reviews",
+                there="finds them",
+                here="fails",
                 why="",
                 switch=Stays.NAMING,
             ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,14 +23,30 @@ from polymeter.api.settings import parity_of
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.identity import canonical, fingerprint
 from polymeter.core.model import ModelSpec
+from polymeter.core.names.catalog import AT
 from polymeter.core.names.parity import OFF
 from polymeter.core.records.progress import Progress
 from polymeter.core.text.json_text import as_json
 from polymeter.core.text.secrets import hide_secrets, scrubbed, without_secrets
 from polymeter.interop.evalscope import SYSTEM
 from polymeter.interop.evalscope import results as files
-from polymeter.interop.evalscope.config import TaskConfig, check, notes_on_fields, parse_task_config
-from polymeter.interop.evalscope.model_names import ConfiguredModel, choose_judge, choose_model, judge_prompts, keys_set
+from polymeter.interop.evalscope.config import (
+    KINDS_1X,
+    OF_TRANSPORT,
+    TaskConfig,
+    check,
+    notes_on_fields,
+    parse_task_config,
+)
+from polymeter.interop.evalscope.flags import OWN_WALLS
+from polymeter.interop.evalscope.model_names import (
+    ConfiguredModel,
+    choose_judges,
+    choose_model,
+    judge_prompts,
+    keys_set,
+)
+from polymeter.interop.evalscope.results import AnyReport
 from polymeter.interop.evalscope.tasks.collection import COLLECTION
 from polymeter.interop.evalscope.tasks.scoring.report import Report
 from polymeter.interop.evalscope.tasks.scoring.report_tables import gen_table
@@ -64,7 +80,7 @@ class EvalscopeResult:
 
     run: RunResult
     folder: Path
-    reports: dict[str, Report]
+    reports: dict[str, AnyReport]
     table: str
     notes: tuple[str, ...]
     ignores_errors: bool
@@ -97,16 +113,15 @@ def evaluate_evalscope(
     """
     config = parse_task_config(task_cfg)
     check(config)
-    chosen, judge = choose_model(config), choose_judge(config)
+    chosen, judges = choose_model(config), choose_judges(config)
     root = work_folder(config, stamp)
     is_new_cache = bool(config.use_cache) and not root.exists()
-    evaluation = _Evaluation(config, chosen, judge, root, progress, typed, more_options)
-    with keys_set(chosen, judge), _logged(root / "logs" / "eval_log.log", is_debug=config.debug):
+    evaluation = _Evaluation(config, chosen, judges, root, progress, typed, more_options)
+    with keys_set(chosen, *judges), _logged(root / "logs" / "eval_log.log", is_debug=config.debug):
         config.dump_yaml(root / "configs")
         run = evaluation.run()
         reports = files.write_files(run.folder, root, config) if run.is_complete else {}
-        table = gen_table(report_list=_sorted(reports), add_overall_metric=True) if reports else ""
-        table = "\n".join([*files.level_reports(run.folder), table]) if reports else ""
+        table = "\n".join([*files.level_reports(run.folder), *_tables(_sorted(reports))]) if reports else ""
         predictions = files.predictions(run.folder, config) if run.is_complete and config.stage == "infer" else {}
         why = why_nothing_scored(run, config)
         notes = tuple(_notes(config, run, reports, is_new_cache=is_new_cache))
@@ -124,7 +139,8 @@ def work_folder(config: TaskConfig, stamp: str = "") -> Path:
         PlanError: if ``use_cache`` names a file.
     """
     if not config.use_cache:
-        return Path(config.work_dir).expanduser() / (stamp or time_stamp())
+        folder = Path(config.work_dir).expanduser()
+        return folder if config.no_timestamp else folder / (stamp or time_stamp())
     folder = Path(config.use_cache).expanduser()
     if folder.exists() and not folder.is_dir():
         raise PlanError(
@@ -159,13 +175,36 @@ def run_options(config: TaskConfig, chosen: ConfiguredModel) -> dict[str, Any]:
     options: dict[str, Any] = {
         "limit": config.limit,
         "seed": config.seed,
-        "generation": config.generation_config or None,
+        "generation": generation_asked(config.generation_config) or None,
         "batch_size": config.eval_batch_size,
         "concurrency": config.eval_batch_size,
-        "timeout_s": config.timeout,
-        "dialect_options": {"adapter": adapter_options(config, chosen)},
+        "timeout_s": config.timeout or config.generation_config.get("timeout"),
+        "max_retries": config.generation_config.get("retries"),
+        "dialect_options": {
+            "adapter": adapter_options(config, chosen),
+            "adapter_1x": adapter_1x_options(config),
+        },
+        **panel_options(config),
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def generation_asked(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The generation settings that are part of a request. Where only settings of its transport are given, it is for one
+    answer: any setting replaces the defaults, as in 1.x.
+    """
+    asked = {name: value for name, value in settings.items() if name not in OF_TRANSPORT and value is not None}
+    if "stop_seqs" in asked:
+        asked["stop"] = asked.pop("stop_seqs")
+    return asked or ({"n": 1} if settings else {})
+
+
+def panel_options(config: TaskConfig) -> dict[str, Any]:
+    """The rule by which several judges are joined, and how many have to give a verdict; empty for a single judge."""
+    if len(config.judges()) < 2:
+        return {}
+    rule = "majority" if config.judge.get("aggregation") == "majority_vote" else "mean"
+    return {"panel": rule, "panel_quorum": config.judge.get("min_valid_judges", 1)}
 
 
 def adapter_options(config: TaskConfig, chosen: ConfiguredModel) -> dict[str, Any]:
@@ -184,18 +223,39 @@ def adapter_options(config: TaskConfig, chosen: ConfiguredModel) -> dict[str, An
     return {name: value for name, value in options.items() if value}
 
 
+def adapter_1x_options(config: TaskConfig) -> dict[str, Any]:
+    """Options of the run for its adapters of EvalScope 1.x; those that are not set are absent."""
+    options = {
+        "dataset_args": {name: args for name, args in config.dataset_args.items() if _counts(name, config)},
+        "repeats": config.repeats if config.repeats > 1 else None,
+        "judge": config.judge_settings(),
+        "eval_type": config.eval_type if config.eval_type in KINDS_1X else None,
+        "dataset_hub": (config.dataset_hub or "").lower(),
+        "dataset_dir": config.dataset_dir or "",
+        "sandbox": dict(config.sandbox),
+        "model_id": config.model_id or "",
+    }
+    return {name: value for name, value in options.items() if value}
+
+
 def notes(config: TaskConfig) -> Iterator[str]:
     """Notes on fields that have no effect."""
     for name in config.dataset_args:
         if not _counts(name, config):
             hint = did_you_mean(name, config.datasets)
             yield f"dataset_args of {name!r} have no effect: it is not one of the datasets. {hint}".strip()
+    if config.generation_config.get("stream"):
+        yield "stream has no effect: answers are the same, and Polymeter measures nothing token by token."
+    if config.sandbox.get("enabled"):
+        yield f"sandbox opens no container: {OWN_WALLS}."
     yield from notes_on_fields(config)
 
 
 def _counts(name: str, config: TaskConfig) -> bool:
-    """Return whether a benchmark may be part of an evaluation: it is named, or there is a collection of some."""
-    return name in config.datasets or COLLECTION in config.datasets
+    """Return whether a benchmark may be part of an evaluation: it is named, perhaps with a protocol, or there is a
+    collection of some.
+    """
+    return any(name in (own, own.partition(AT)[0]) for own in config.datasets) or COLLECTION in config.datasets
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +264,7 @@ class _Evaluation:
 
     config: TaskConfig
     chosen: ConfiguredModel
-    judge: ConfiguredModel | None
+    judges: tuple[ConfiguredModel, ...]
     root: Path
     progress: Progress | None
     typed: str
@@ -217,8 +277,11 @@ class _Evaluation:
         options |= {"parity": parity} if parity else {}
         answers, scoring = self._answer_digest(options), self._scoring_digest(options)
         target = RunFolder(self.root / f"run_{answers}_{scoring}")
+        if self.config.rerun_review:
+            target = self._unused(target)
         source = self._source(target, answers)
-        roles = {} if self.judge is None else {"judge": self.judge.model}
+        judges = [one.model for one in self.judges]
+        roles = {"judge": judges if len(judges) > 1 else judges[0]} if judges else {}
         if source is not None:
             return score(
                 source.path,
@@ -226,9 +289,13 @@ class _Evaluation:
                 output=target.path,
                 progress=self.progress,
                 command=self.typed,
-                dialect_options={"adapter": {**_SCORING_DEFAULTS, **options["dialect_options"]["adapter"]}},
+                dialect_options={
+                    **options["dialect_options"],
+                    "adapter": {**_SCORING_DEFAULTS, **options["dialect_options"]["adapter"]},
+                },
                 parity=parity or OFF,
                 is_strict_resume=bool(self.more_options.get("is_strict_resume")),
+                **panel_options(self.config),
             )
         return evaluate(
             self.chosen.model,
@@ -241,6 +308,15 @@ class _Evaluation:
             output=target.path,
             **{**options, **self.more_options},
         )
+
+    def _unused(self, target: RunFolder) -> RunFolder:
+        """A folder for another scoring of the answers of a run; the run's own if it has not ended."""
+        if not target.has_ended_whole():
+            return target
+        number = 2
+        while (folder := RunFolder(target.path.with_name(f"{target.path.name}-{number}"))).is_begun():
+            number += 1
+        return folder
 
     def _source(self, target: RunFolder, answers: str) -> RunFolder | None:
         """A run whose answers are scored; ``None`` if the model has to answer."""
@@ -264,6 +340,8 @@ class _Evaluation:
         adapter = options["dialect_options"]["adapter"]
         content = {name: options[name] for name in ("limit", "seed", "generation", "parity") if name in options}
         content |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
+        own = options["dialect_options"]["adapter_1x"]
+        content |= {f"1.x {name}": own[name] for name in ("repeats", "sandbox", "eval_type") if name in own}
         return fingerprint([_model_mark(self.chosen), sorted(self.config.datasets), canonical(as_json(content))])[:8]
 
     def _scoring_digest(self, options: Mapping[str, Any]) -> str:
@@ -272,8 +350,12 @@ class _Evaluation:
         content = {
             name: adapter[name] for name in ("judge_strategy", "judge_model_args", "analysis_report") if name in adapter
         }
-        judge = None if self.judge is None else _model_mark(self.judge)
-        return fingerprint([self.config.stage, self.config.model_id, canonical(as_json(content)), judge])[:8]
+        if self.config.judge:
+            content["judge"] = options["dialect_options"]["adapter_1x"]["judge"]
+        content |= panel_options(self.config)
+        judges = [_model_mark(one) for one in self.judges]
+        marks = judges if len(judges) > 1 else next(iter(judges), None)
+        return fingerprint([self.config.stage, self.config.model_id, canonical(as_json(content)), marks])[:8]
 
 
 def _model_mark(chosen: ConfiguredModel) -> Any:
@@ -284,7 +366,19 @@ def _model_mark(chosen: ConfiguredModel) -> Any:
     return canonical(without_secrets(dict(chosen.model.identity)))
 
 
-def _sorted(reports: Mapping[str, Report]) -> list[Report]:
+def _tables(reports: Sequence[AnyReport]) -> Iterator[str]:
+    """The tables of the reports of each generation."""
+    from polymeter.interop.evalscope.v1.report.tables import gen_table as gen_table_1x
+
+    older = [one for one in reports if isinstance(one, Report)]
+    newer = [one for one in reports if not isinstance(one, Report)]
+    if older:
+        yield gen_table(report_list=older, add_overall_metric=True)
+    if newer:
+        yield gen_table_1x(report_list=newer, add_overall_metric=True)
+
+
+def _sorted(reports: Mapping[str, AnyReport]) -> list[AnyReport]:
     return sorted(reports.values(), key=lambda report: (report.model_name, report.dataset_name))
 
 
@@ -294,7 +388,7 @@ def _error_message(error: Any) -> str:
 
 
 def _notes(
-    config: TaskConfig, run: RunResult, reports: Mapping[str, Report], *, is_new_cache: bool = False
+    config: TaskConfig, run: RunResult, reports: Mapping[str, AnyReport], *, is_new_cache: bool = False
 ) -> Iterator[str]:
     yield from notes(config)
     if is_new_cache:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from math import fsum
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -13,9 +15,12 @@ from polymeter.core.machine.files import replacing
 from polymeter.core.machine.places import stored_at
 from polymeter.core.records.exporting import ExportJob
 from polymeter.core.text.finite import is_finite_number
+from polymeter.core.text.json_text import json_text
 
 SubsetNumber = tuple[str, float, int]
 """A subset, its number, and how many samples that rests on."""
+SubsetRecord = tuple[str, dict[str, Any]]
+"""A subset, and a record of it."""
 WHOLE = "default"
 PLAIN_IDS = "polymeter_plain_ids"
 """In a configuration: the benchmarks with samples that have numbers for ids and are in no subset. Files name one for
@@ -121,3 +126,34 @@ def rounded(value: float) -> float:
 def _is_mean(whole: float, parts: list[SubsetNumber]) -> bool:
     count = sum(n for _, _, n in parts)
     return count > 0 and abs(fsum(value * n for _, value, n in parts) / count - whole) <= _TOLERANCE
+
+
+def write_lines(folder: Path, dataset: str, records: Iterable[SubsetRecord]) -> set[str]:
+    """Write one file for each subset and return the subsets. A subset's records must be adjacent."""
+    subsets = set()
+    for subset, lines in groupby(records, key=lambda pair: pair[0]):
+        subsets |= write_together(folder / file_name(dataset, subset), lines)
+    return subsets
+
+
+def write_together(path: Path, records: Iterable[SubsetRecord]) -> set[str]:
+    """Write one file and return the subsets in it."""
+    subsets = set()
+    with stored_at(path, "Writing samples"), replacing(path) as file:
+        for subset, record in records:
+            subsets.add(subset)
+            file.write(json_text(record, nan=None))
+            file.write("\n")
+    return subsets
+
+
+def file_name(dataset: str, subset: str) -> str:
+    """The name of a subset's file."""
+    name = f"{dataset}_{subset}"
+    return "".join("_" if character in '/\\:*?"<>|' else character for character in name) + ".jsonl"
+
+
+def index_of(sample: Mapping[str, Any]) -> int:
+    """The place of a sample in its subset, if its id has one; else in its benchmark."""
+    number = str(sample["id"]).rpartition("/")[2]
+    return int(number) if number.isdecimal() else int(sample["index"])

@@ -9,8 +9,15 @@ from typing import Any
 from polymeter.core.machine.places import stored_at
 from polymeter.core.records.exporting import ExportJob
 from polymeter.core.records.stored_samples import StoredSample, answer_text, model_outputs, named, numbers_of
-from polymeter.interop.evalscope.export_parts import adjacent, metrics_of, model_id, write_config
-from polymeter.interop.evalscope.results import SubsetRecord, prediction_records, review_records, write_lines
+from polymeter.interop.evalscope.export_parts import (
+    SubsetRecord,
+    adjacent,
+    metrics_of,
+    model_id,
+    write_config,
+    write_lines,
+)
+from polymeter.interop.evalscope.results import prediction_records, review_records
 from polymeter.interop.evalscope.tasks.scoring.report import Category, Metric, Report, Subset
 
 

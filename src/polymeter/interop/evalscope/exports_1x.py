@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping
-from math import fsum
+from math import isfinite
 from typing import Any
 
 from polymeter.core.machine.files import replacing
@@ -23,12 +22,28 @@ from polymeter.core.records.stored_samples import (
 )
 from polymeter.core.text.chat_logs import chat_choices, chat_messages, last_exchanges
 from polymeter.core.text.json_text import json_text
-from polymeter.interop.evalscope.export_parts import adjacent, label, metrics_of, model_id, rounded, write_config
-from polymeter.interop.evalscope.results import SubsetRecord, index_of, write_lines
+from polymeter.interop.evalscope.export_parts import (
+    SubsetRecord,
+    adjacent,
+    index_of,
+    label,
+    metrics_of,
+    model_id,
+    write_config,
+    write_lines,
+)
+from polymeter.interop.evalscope.v1.report.semantics import MetricDirection, MetricKind, MetricSemantics, ValueRange
+from polymeter.interop.evalscope.v1.report.tree import (
+    EvaluationReport,
+    ExecutionSummary,
+    ReportCategory,
+    ReportMetric,
+    ReportSubset,
+)
+from polymeter.interop.evalscope.v1.types.identities import MetricIdentity, canonicalize_producer_identity
 
-_SCHEMA = 2
-_AMBIGUOUS = ("score", "overall", "total_score")
-"""Names that its reports refuse, because they do not name a measurement."""
+_REVIEWED = ("ok", "unscored")
+"""Ends of the samples that have a review: with a score, or with the reason for none."""
 
 
 def write_export(job: ExportJob) -> None:
@@ -39,10 +54,7 @@ def write_export(job: ExportJob) -> None:
     """
     model = model_id(job)
     for task, own in job.results["tasks"].items():
-        predictions = adjacent(lambda task=task: _predictions(job, task))  # type: ignore[misc]
-        write_lines(job.folder / "predictions" / model, task, predictions)
-        reviews = adjacent(lambda task=task: _reviews(job, task))  # type: ignore[misc]
-        subsets = write_lines(job.folder / "reviews" / model, task, reviews)
+        subsets = write_samples(job, task, model)
         path = job.folder / "reports" / model / f"{task}.json"
         with stored_at(path, "Writing the report"), replacing(path) as file:
             file.write(json_text(_report(own, task, model, subsets), nan=None, indent=4))
@@ -52,6 +64,21 @@ def write_export(job: ExportJob) -> None:
         job.leave_out("standard errors")
     if job.results["groups"]:
         job.leave_out("numbers of groups")
+
+
+def write_samples(job: ExportJob, task: str, model: str) -> set[str]:
+    """Write the predictions and reviews of a task.
+
+    Args:
+        job: The run.
+        task: The task.
+        model: The model's name in folders.
+
+    Returns:
+        The subsets of which there are reviews.
+    """
+    write_lines(job.folder / "predictions" / model, task, adjacent(lambda: _predictions(job, task)))
+    return write_lines(job.folder / "reviews" / model, task, adjacent(lambda: _reviews(job, task)))
 
 
 def _predictions(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
@@ -78,40 +105,66 @@ def _predictions(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
 
 def _reviews(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
     for sample in job.read(task):
-        if sample["status"] != "ok":
+        if sample["status"] not in _REVIEWED:
             continue
-        values = {named(*name): value for name, value in numbers_of(sample).items()}
-        raw = next((output["text"] for output in model_outputs(sample) if output.get("text") is not None), None)
-        answer, index = answer_text(sample), index_of(sample)
+        own = (sample["log"] or {}).get("sample_score") or {}
+        index = index_of(sample)
+        targets = own.get("target", [str(sample["target"])] if sample["target"] else None)
         yield (
             label(sample["subset"]),
             {
                 "index": index,
-                "target": [str(sample["target"])] if sample["target"] else None,
+                "target": targets,
                 "messages": _messages(sample, chat_choices(sample, job), job),
                 "agent_trace": None,
                 "sample_score": {
-                    "score": {
-                        "value": values,
-                        "status": "success",
-                        "judge_summary": None,
-                        "extracted_prediction": answer,
-                        "prediction": answer if raw is None else raw,
-                        "explanation": sample["explanation"],
-                        "metadata": {},
-                        "main_score_name": next(iter(values), None),
-                    },
-                    "sample_id": index,
-                    "group_id": index,
-                    "generation_index": 0,
+                    "score": _authors_score(own) if own else _score(sample),
+                    "sample_id": own.get("sample_id", index),
+                    "group_id": own.get("group_id", index),
+                    "generation_index": own.get("generation_index", 0),
                     "sample_metadata": _metadata(sample),
                 },
             },
         )
 
 
+def _authors_score(own: Mapping[str, Any]) -> dict[str, Any]:
+    """The score that an adapter of EvalScope 1.x gave, whole."""
+    return {
+        "value": own.get("value", {}),
+        "status": own.get("status", "success"),
+        **{
+            name: own.get(name)
+            for name in ("judge_summary", "extracted_prediction", "prediction", "explanation", "main_score_name")
+        },
+        "metadata": own.get("metadata", {}),
+    }
+
+
+def _score(sample: StoredSample) -> dict[str, Any]:
+    """The score of a sample of any other format. A sample without one is excluded there."""
+    values = {named(*name): value for name, value in numbers_of(sample).items()} if sample["status"] == "ok" else {}
+    raw = next((output["text"] for output in model_outputs(sample) if output.get("text") is not None), None)
+    answer = answer_text(sample)
+    return {
+        "value": values,
+        "status": "success" if sample["status"] == "ok" else "excluded",
+        "judge_summary": None,
+        "extracted_prediction": answer,
+        "prediction": answer if raw is None else raw,
+        "explanation": sample["explanation"],
+        "metadata": {},
+        "main_score_name": next(iter(values), None),
+    }
+
+
 def _metadata(sample: StoredSample) -> dict[str, Any]:
-    return dict(sample["doc"]) if isinstance(sample["doc"], Mapping) else {}
+    """A sample's metadata: of an adapter of EvalScope 1.x its own, of any other format the row."""
+    own = (sample["log"] or {}).get("sample_score")
+    doc = dict(sample["doc"]) if isinstance(sample["doc"], Mapping) else {}
+    if own is None:
+        return doc
+    return dict(own.get("sample_metadata") or doc.get("metadata") or {})
 
 
 def _messages(sample: StoredSample, choices: list[dict[str, Any]], job: ExportJob) -> list[dict[str, Any]]:
@@ -120,83 +173,70 @@ def _messages(sample: StoredSample, choices: list[dict[str, Any]], job: ExportJo
 
 
 def _report(own: Mapping[str, Any], task: str, model: str, subsets: Collection[str]) -> dict[str, Any]:
-    metrics: list[dict[str, Any]] = []
+    metrics: list[ReportMetric] = []
     for metric, name, whole, parts in metrics_of(own, subsets):
-        identity = _identity(metric, name, whole, [entry["identity"] for entry in metrics])
-        semantics = _semantics(identity["name"], named(metric, name), whole)
-        scores = [
-            {"name": part, "score": rounded(value), "num": count, "metadata": None, "is_aggregate": False}
-            for part, value, count in parts
-        ]
-        count, score = sum(part[2] for part in parts), rounded(whole["value"])
-        macro = rounded(fsum(rounded(part[1]) for part in parts) / len(parts))
-        category = {"name": ["default"], "num": count, "score": score, "macro_score": macro, "subsets": scores}
+        identity = _identity(metric, name, whole, [entry.identity for entry in metrics])
+        title = named(metric, name)
+        leaves = [ReportSubset(name=part, score=value, num=count) for part, value, count in parts]
         metrics.append(
-            {
-                "identity": identity,
-                "legacy_name": None if identity["name"] == named(metric, name) else named(metric, name),
-                "num": count,
-                "score": score,
-                "macro_score": macro,
-                "categories": [category],
-                "semantics": semantics,
-            }
+            ReportMetric(
+                identity=identity,
+                legacy_name=None if identity.name == title else title,
+                score=whole["value"],
+                categories=[ReportCategory(name=("default",), subsets=leaves)],
+                semantics=_semantics(identity.name, title, whole),
+            )
         )
-    graded = (entry["identity"] for entry in metrics if entry["semantics"]["kind"] == "quality")
-    return {
-        "schema_version": _SCHEMA,
-        "name": f"{model}@{task}",
-        "dataset_name": task,
-        "dataset_pretty_name": own["alias"] or task,
-        "dataset_description": "",
-        "model_name": model,
-        "metrics": metrics,
-        "analysis": "N/A",
-        "perf_metrics": None,
-        "primary_metric_identity": next(graded, None),
-        "primary_metric_unavailable_reason": None,
-        "judge_summary": None,
-        "execution_summary": _execution(own),
-        "num": metrics[0]["num"] if metrics else 0,
-    }
+    graded = (entry.identity for entry in metrics if entry.semantics.kind is MetricKind.QUALITY)
+    report = EvaluationReport(
+        name=f"{model}@{task}",
+        dataset_name=task,
+        dataset_pretty_name=own["alias"] or task,
+        model_name=model,
+        metrics=metrics,
+        primary_metric_identity=next(graded, None),
+        execution_summary=_execution(own),
+    )
+    return report.model_dump(mode="json")
 
 
-def _execution(own: Mapping[str, Any]) -> dict[str, Any]:
-    n_failed = sum(own["statuses"].values()) - own["n_scored"]
-    counts = {"requested": own["n_samples"], "succeeded": own["n_scored"], "errored": n_failed}
-    return {**counts, "incomplete": own["n_scored"] < own["n_samples"], "subsets": {}}
+def _execution(own: Mapping[str, Any]) -> ExecutionSummary:
+    return ExecutionSummary(
+        requested=own["n_samples"],
+        succeeded=own["n_scored"],
+        errored=sum(own["statuses"].values()) - own["n_scored"],
+        incomplete=own["n_scored"] < own["n_samples"],
+    )
 
 
-def _identity(metric: str, name: str, whole: Mapping[str, Any], taken: list[dict[str, Any]]) -> dict[str, Any]:
+def _identity(metric: str, name: str, whole: Mapping[str, Any], taken: Collection[MetricIdentity]) -> MetricIdentity:
     """A metric's name as these reports allow it: in small letters, unambiguous, and unlike any other of the report."""
-    plain = re.sub(r"[^a-z0-9]+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", metric).lower()).strip("_")
-    is_usable = bool(re.match(r"[a-z]", plain)) and plain not in _AMBIGUOUS
-    identity: dict[str, Any] = {
-        "name": plain if is_usable else "legacy_metric",
-        "aggregation": "mean" if whole["stderr_method"] == "mean" else "identity",
-        "dimensions": {} if name == "none" else {"filter": name},
-    }
-    if not is_usable or identity in taken:
-        identity["dimensions"]["original_name"] = metric
-    return identity
+    found = canonicalize_producer_identity(
+        metric, "mean" if whole["stderr_method"] == "mean" else "identity", {} if name == "none" else {"filter": name}
+    )
+    if found not in taken:
+        return found
+    return found.model_copy(update={"dimensions": {**found.dimensions, "original_name": metric}})
 
 
-def _semantics(name: str, title: str, whole: Mapping[str, Any]) -> dict[str, Any]:
+def _semantics(name: str, title: str, whole: Mapping[str, Any]) -> MetricSemantics:
     """Return the meaning of a metric. A metric of unknown direction is shown and not graded."""
     higher = whole.get("higher_is_better")
-    direction = "none" if higher is None else "higher_is_better" if higher else "lower_is_better"
+    kind = MetricKind.DIAGNOSTIC if higher is None else MetricKind.QUALITY
+    better = MetricDirection.HIGHER_IS_BETTER if higher else MetricDirection.LOWER_IS_BETTER
     low, high = (whole.get("bounds") or (None, None))[:2]
     is_share = low == 0 and high == 1
-    return {
-        "semantic_id": f"{'diagnostic' if higher is None else 'quality'}.{name}.{'ratio' if is_share else 'number'}",
-        "metric_name": title,
-        "display_name": None,
-        "kind": "diagnostic" if higher is None else "quality",
-        "direction": direction,
-        "raw_unit": None,
-        "value_range": None if low is None or high is None else {"min": float(low), "max": float(high)},
-        "display_kind": "percent" if is_share else "number",
-        "display_multiplier": 100.0 if is_share else None,
-        "display_unit": "%" if is_share else None,
-        "display_precision": 1 if is_share else 4,
-    }
+    bounds = None
+    if low is not None and high is not None and isfinite(low) and isfinite(high) and low < high:
+        bounds = ValueRange(min=low, max=high)
+    shown: dict[str, Any] = {"display_precision": 4}
+    if is_share:
+        shown = {"display_kind": "percent", "display_multiplier": 100.0, "display_unit": "%", "display_precision": 1}
+    return MetricSemantics(
+        semantic_id=f"{kind.value}.{name}.{'ratio' if is_share else 'number'}",
+        metric_name=title,
+        kind=kind,
+        direction=MetricDirection.NONE if higher is None else better,
+        value_range=bounds,
+        **shown,
+    )

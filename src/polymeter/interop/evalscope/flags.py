@@ -1,5 +1,5 @@
-"""The flags of ``polymeter evalscope eval``: EvalScope 0.17's, each a field of ``TaskConfig``, and ours, which name
-files and folders. A field that is noted or refused here is so wherever a configuration comes from.
+"""The flags of ``polymeter evalscope eval``: those of both generations of EvalScope, each a field of ``TaskConfig``,
+and ours, which name files and folders. A field that is noted or refused here is so wherever a configuration comes from.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from typing import Any
 from polymeter.cli.foreign_flags import Flag, FlagTable, as_paths
 from polymeter.cli.pairs import parse_places
 
+OWN_WALLS = "generated code runs in Polymeter's own walls, with --allow-generated-code"
 _NO_EFFECT_THERE = "it has no effect in EvalScope either"
 
 EVAL = FlagTable(
     "polymeter evalscope eval",
-    "Evaluate a model on datasets, with the options of EvalScope 0.17.",
+    "Evaluate a model on datasets, with the options of EvalScope 0.17 and 1.x.",
     (
         Flag("model", "text", "a checkpoint's id or folder, the model's name at --api-url, or a spec such as hf:ID"),
         Flag("model_id", "text", "its name in reports; default: the last part of --model"),
@@ -25,7 +26,7 @@ EVAL = FlagTable(
         Flag("dataset_dir", "text", "the folder for files from a hub"),
         Flag("dataset_hub", "text", "the hub that dataset ids belong to: modelscope or huggingface"),
         Flag("generation_config", "mapping", "generation settings: key=value,… or a JSON object"),
-        Flag("eval_type", "text", "checkpoint or service"),
+        Flag("eval_type", "text", "checkpoint or service; of 1.x: llm_ckpt, openai_api, anthropic_api, mock_llm, …"),
         Flag("eval_backend", "text", "Native; Polymeter does not call other evaluation tools"),
         Flag("eval_config", "text", "refused: the configuration of another evaluation tool"),
         Flag("stage", "text", "all, infer (answer, but score nothing) or review (score existing answers)"),
@@ -41,6 +42,11 @@ EVAL = FlagTable(
         Flag("timeout", "float", "time limit of a request, in seconds"),
         Flag("judge_strategy", "text", "auto, rule, llm or llm_recall"),
         Flag("judge_model_args", "mapping", "the judge: api_url, api_key, model_id, and its prompts; a JSON object"),
+        Flag("judge", "mapping", "the judge as 1.x states it: strategy, models, contract, …; a JSON object"),
+        Flag("repeats", "int", "how many times each question is asked; default: 1"),
+        Flag("rerun_review", "switch", "score the answers in --use-cache again"),
+        Flag("no_timestamp", "switch", "write into --work-dir itself"),
+        Flag("sandbox", "mapping", "settings that benchmarks of generated code read; a JSON object"),
         Flag("analysis_report", "switch", "let the judge write an analysis into each report"),
         Flag("stream", "switch", "answers are the same, and Polymeter measures nothing token by token", "noted", False),
         Flag(
@@ -50,6 +56,14 @@ EVAL = FlagTable(
             "noted",
             1,
         ),
+        Flag("enable_progress_tracker", "switch", "a run's folder always shows its progress", "noted", False),
+        Flag("collect_perf", "switch", "latency and tokens are always recorded", "noted", True),
+        Flag("no_collect_perf", "switch", "latency and tokens are always recorded", "noted", False),
+        Flag("use_sandbox", "switch", OWN_WALLS, "noted", False),
+        Flag("sandbox_type", "text", OWN_WALLS, "noted"),
+        Flag("sandbox_manager_config", "mapping", OWN_WALLS, "noted"),
+        Flag("evalscope_version", "text", "it names the version that wrote the configuration", "noted"),
+        Flag("agent_config", "mapping", "Polymeter runs no agents of EvalScope", "refused"),
         Flag("template_type", "text", f"{_NO_EFFECT_THERE}; chat_template takes a Jinja template", "refused"),
         Flag("mem_cache", "switch", f"{_NO_EFFECT_THERE}; use_cache names a folder to resume in", "refused", False),
         Flag("outputs", "text", f"{_NO_EFFECT_THERE}; work_dir names the folder for results", "refused"),
@@ -82,6 +96,7 @@ EVAL = FlagTable(
             convert=parse_places,
             is_ours=True,
         ),
+        Flag("allow_generated_code", "switch", "let benchmarks run code that the model writes", is_ours=True),
         Flag(
             "parity",
             "text",
@@ -109,4 +124,6 @@ def parse(words: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     given = EVAL.parse(words)
     ours = {flag.key for flag in EVAL.flags if flag.is_ours}
     fields = {key: value for key, value in given.items() if key not in ours}
+    if fields.pop("no_collect_perf", False):
+        fields["collect_perf"] = False
     return fields, EVAL.options({key: value for key, value in given.items() if key in ours})

@@ -7,18 +7,14 @@ dimensions when it reports; here it has the name that it has in samples.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from polymeter.core.logs import StatedResult
+from polymeter.interop.evalscope.v1.types.identities import PRODUCER_ALIASES, snake_case
 
 _DECIMALS = 4
-_CANONICAL = {"acc": "accuracy", "f1_score": "f1", "em": "exact_match", "bertscore": "bert_score"}
-"""Names under which 1.x reports what adapters call otherwise."""
 _STATISTICS = {"recall": "R", "precision": "P", "f1": "F"}
-_BEFORE_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NO_LETTER = re.compile(r"[^a-z0-9]+")
 _RISING = ("Average", "WeightedAverage", "Pass@")
 
 
@@ -99,6 +95,6 @@ def reported_name(name: str, reported: Collection[str]) -> str:
         name: Its name in samples.
         reported: The names of the report's metrics.
     """
-    plain = _NO_LETTER.sub("_", _BEFORE_CAPITAL.sub("_", name).lower()).strip("_")
-    other = _CANONICAL.get(plain, plain)
+    plain = snake_case(name)
+    other = PRODUCER_ALIASES.get(plain, plain)
     return other if name not in reported and other in reported else name

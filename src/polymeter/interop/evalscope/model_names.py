@@ -17,7 +17,7 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.environment import environment_set
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.names.registries import MODELS
-from polymeter.interop.evalscope.config import NO_KEY, TaskConfig
+from polymeter.interop.evalscope.config import KINDS_1X, NO_KEY, TaskConfig, check_kind
 
 MODEL_KEY = "EVALSCOPE_API_KEY"
 JUDGE_KEY = "EVALSCOPE_JUDGE_API_KEY"
@@ -29,7 +29,7 @@ _ARGUMENTS = {"model_revision": "revision", "torch_dtype": "dtype", "precision":
 _PIPELINE_ARGUMENTS = {"pipeline_cls": "pipeline", "device_map": "device"}
 _DEFAULT_REVISION = "master"
 _JUDGE_MODEL, _JUDGE_URL = "Qwen/Qwen3-235B-A22B", "https://api-inference.modelscope.cn/v1"
-_JUDGE_MODEL_ARGS = ("api_key", "api_url", "model_id")
+_JUDGE_MODEL_ARGS = ("api_key", "api_url", "model_id", "eval_type", "model_args")
 _JUDGE_PROMPTS = (
     "system_prompt",
     "prompt_template",
@@ -55,29 +55,38 @@ class ConfiguredModel:
     keys: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def choose_model(config: TaskConfig) -> ConfiguredModel:
+def choose_model(config: TaskConfig, variable: str = MODEL_KEY) -> ConfiguredModel:
     """The model of a configuration: an object, an endpoint if there is an ``api_url``, a Polymeter spec, else a
     checkpoint.
+
+    Args:
+        config: The configuration.
+        variable: The environment variable that holds the model's key while it is in use.
 
     Raises:
         PlanError: if the configuration is ambiguous, or no backend runs the model.
     """
+    config = _in_older_words(config)
     model = config.model
     if isinstance(model, (BatchModel, AsyncModel)):
         return ConfiguredModel(model, config.eval_type)
+    if config.eval_type == "mock_llm":
+        return _scripted(config)
     if model is None or not isinstance(model, str):
         return _custom_model(model)
     backend, colon, name = model.partition(":")
     is_spec = backend in MODELS and (bool(colon) or not config.api_url)
+    if is_spec and backend == "anthropic" and config.api_url:
+        return _anthropic(config, name, variable)
     if config.api_url or (config.eval_type == "service" and not is_spec):
-        return _endpoint(config, name if is_spec and backend == "openai" else model)
+        return _endpoint(config, name if is_spec and backend == "openai" else model, variable)
     if config.chat_template and is_spec and backend != "hf":
         raise _no_template(backend)
     if is_spec and backend != "hf":
         kind = (
             "service" if backend in _ENDPOINTS else "checkpoint" if config.eval_type == "custom" else config.eval_type
         )
-        return ConfiguredModel(ModelSpec(backend, name, dict(config.model_args)), kind, _key(config.api_key, MODEL_KEY))
+        return ConfiguredModel(ModelSpec(backend, name, dict(config.model_args)), kind, _key(config.api_key, variable))
     if config.eval_type == "custom" and not is_spec:
         raise PlanError(
             f"The eval_type 'custom' takes a model that is an object, not {model!r}.",
@@ -88,8 +97,47 @@ def choose_model(config: TaskConfig) -> ConfiguredModel:
     if config.model_task == "image_generation" and not is_spec:
         return ConfiguredModel(ModelSpec("diffusers", model, _pipeline_arguments(arguments)), "checkpoint")
     return ConfiguredModel(
-        ModelSpec("hf", name if is_spec else model, arguments), "checkpoint", _key(config.api_key, MODEL_KEY)
+        ModelSpec("hf", name if is_spec else model, arguments), "checkpoint", _key(config.api_key, variable)
     )
+
+
+def _in_older_words(config: TaskConfig) -> TaskConfig:
+    """A configuration whose ``eval_type`` is of 1.x in 0.17's words."""
+    if config.eval_type not in KINDS_1X or config.eval_type == "mock_llm":
+        return config
+    kind, values = config.eval_type, config.to_dict()
+    values["eval_type"] = KINDS_1X[kind]
+    if kind in ("text2image", "image_editing"):
+        values["model_task"] = "image_generation"
+    is_name = isinstance(config.model, str) and config.model.partition(":")[0] not in MODELS
+    if kind == "anthropic_api" and is_name:
+        values["model"] = f"anthropic:{config.model}"
+    return TaskConfig.from_dict(values)
+
+
+def _scripted(config: TaskConfig) -> ConfiguredModel:
+    """A stand-in for a model, which gives ``model_args['custom_outputs']`` in the order of the questions."""
+    from polymeter.interop.evalscope.models.scripted import ScriptedOutputs
+
+    outputs = config.model_args.get("custom_outputs")
+    return ConfiguredModel(ScriptedOutputs(None if outputs is None else list(outputs)), "custom")
+
+
+def choose_judges(config: TaskConfig) -> tuple[ConfiguredModel, ...]:
+    """The judges of a configuration, the first one as `choose_judge` has it; several are a panel. Each has a key of its
+    own.
+
+    Raises:
+        PlanError: as `choose_judge`.
+    """
+    first = choose_judge(config)
+    if first is None:
+        return ()
+    others = [
+        _judge_of({name: one[name] for name in _JUDGE_MODEL_ARGS if one.get(name)}, f"{JUDGE_KEY}_{number}", "")
+        for number, one in enumerate(config.judges()[1:], 2)
+    ]
+    return (first, *others)
 
 
 def choose_judge(config: TaskConfig) -> ConfiguredModel | None:
@@ -119,9 +167,17 @@ def choose_judge(config: TaskConfig) -> ConfiguredModel | None:
         )
     if not (name or url or is_needed):
         return None
+    return _judge_of({**judge_args, "model_id": name, "api_url": url}, JUDGE_KEY, token)
+
+
+def _judge_of(judge_args: Mapping[str, Any], variable: str, token: str) -> ConfiguredModel:
+    """A judge from its name, address and key; ``variable`` holds the key while it is in use."""
+    name, url = judge_args.get("model_id") or "", judge_args.get("api_url") or ""
+    if judge_args.get("eval_type") or judge_args.get("model_args"):
+        return _judge_of_a_kind(judge_args, variable, token)
     backend, colon, rest = str(name).partition(":")
     if backend in MODELS and not url and (colon or backend == "mock"):
-        return ConfiguredModel(ModelSpec(backend, rest), "service", _key(judge_args.get("api_key"), JUDGE_KEY))
+        return ConfiguredModel(ModelSpec(backend, rest), "service", _key(judge_args.get("api_key"), variable))
     key = str(judge_args.get("api_key") or token)
     if not url and key in ("", NO_KEY):
         raise PlanError(
@@ -129,11 +185,30 @@ def choose_judge(config: TaskConfig) -> ConfiguredModel | None:
             where="judge_model_args",
             hint="Give api_key, set MODELSCOPE_SDK_TOKEN, or name another endpoint with api_url.",
         )
-    keys = _key(key, JUDGE_KEY)
+    keys = _key(key, variable)
     address = base_url(str(url or _JUDGE_URL))
     is_own = bool(keys) or not _is_openais(address)  # as for the model, OPENAI_API_KEY must reach only OpenAI
-    arguments = {"base_url": address, **({"api_key_env": JUDGE_KEY} if is_own else {})}
+    arguments = {"base_url": address, **({"api_key_env": variable} if is_own else {})}
     return ConfiguredModel(ModelSpec("openai", str(name or _JUDGE_MODEL), arguments), "service", keys)
+
+
+def _judge_of_a_kind(judge_args: Mapping[str, Any], variable: str, token: str) -> ConfiguredModel:
+    """A judge that is configured as a model is: with an ``eval_type`` or arguments.
+
+    Raises:
+        PlanError: if there is no such kind, or no backend runs it.
+    """
+    kind = judge_args.get("eval_type") or "openai_api"
+    url = judge_args.get("api_url") or (_JUDGE_URL if kind == "openai_api" else None)
+    config = TaskConfig(
+        model=judge_args.get("model_id") or _JUDGE_MODEL,
+        eval_type=kind,
+        api_url=url,
+        api_key=judge_args.get("api_key") or token or NO_KEY,
+        model_args=judge_args.get("model_args") or {},
+    )
+    check_kind(config)
+    return choose_model(config, variable)
 
 
 def judge_prompts(config: TaskConfig) -> dict[str, Any]:
@@ -165,7 +240,16 @@ def _custom_model(model: Any) -> ConfiguredModel:
     )
 
 
-def _endpoint(config: TaskConfig, name: str) -> ConfiguredModel:
+def _anthropic(config: TaskConfig, name: str, variable: str) -> ConfiguredModel:
+    """A model of an endpoint with Anthropic's protocol."""
+    if config.chat_template:
+        raise _no_template("anthropic")
+    keys = _key(config.api_key, variable)
+    arguments = {**config.model_args, "base_url": str(config.api_url), **({"api_key_env": variable} if keys else {})}
+    return ConfiguredModel(ModelSpec("anthropic", name, arguments), "service", keys)
+
+
+def _endpoint(config: TaskConfig, name: str, variable: str) -> ConfiguredModel:
     if not config.api_url and not os.environ.get("OPENAI_BASE_URL"):
         raise PlanError(
             "The eval_type 'service' needs the address of an endpoint.",
@@ -174,14 +258,14 @@ def _endpoint(config: TaskConfig, name: str) -> ConfiguredModel:
         )
     if config.chat_template:
         raise _no_template("openai")
-    keys = _key(config.api_key, MODEL_KEY)
+    keys = _key(config.api_key, variable)
     arguments = dict(config.model_args)
     if config.model_task == "image_generation":
         arguments.setdefault("api", "images")
     if config.api_url:
         arguments["base_url"] = base_url(config.api_url)
     if keys or (config.api_url and not _is_openais(config.api_url)):
-        arguments.setdefault("api_key_env", MODEL_KEY)  # OPENAI_API_KEY must reach only OpenAI
+        arguments.setdefault("api_key_env", variable)  # OPENAI_API_KEY must reach only OpenAI
     return ConfiguredModel(ModelSpec("openai", name, arguments), "service", keys)
 
 

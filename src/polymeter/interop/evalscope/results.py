@@ -12,27 +12,27 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from polymeter.core.machine.files import replacing
-from polymeter.core.machine.places import stored_at
-from polymeter.core.text.json_text import json_text
+from polymeter.core.names.stable_names import TASK_FORMAT
 from polymeter.interop.evalscope.config import TaskConfig
+from polymeter.interop.evalscope.export_parts import SubsetRecord, file_name, index_of, write_lines, write_together
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, LEVELS, collection_name, level_tables
 from polymeter.interop.evalscope.tasks.scoring.report import Report
 from polymeter.reading.stored import samples_as_read
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
 
+if TYPE_CHECKING:
+    from polymeter.interop.evalscope.v1.report.tree import EvaluationReport
+
+AnyReport: TypeAlias = "Report | EvaluationReport"
 Sample = Mapping[str, Any]
-SubsetRecord = tuple[str, dict[str, Any]]
-"""A subset, and a record of it."""
 _ROLE = "model"
 
 
-def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Report]:
+def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, AnyReport]:
     """Write EvalScope's files, in place of those of an earlier scoring.
 
     Args:
@@ -45,11 +45,15 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
     """
     model_id = str(config.model_id)
     source, reports = run.artifacts / "reports", root / "reports"
+    formats = {task["name"]: task.get(TASK_FORMAT) for task in run.read_manifest()["tasks"]}
     for name in run.read_results()["tasks"]:
         stem = report_name(run, config, name)
+        if formats.get(name) == "adapter_1x":
+            _write_as_1x(run, root, name, model_id)
+            continue
         predicted = prediction_records(_samples_as_read(run, name), model_id)
         if name == COLLECTION:
-            subsets = _write_together(root / "predictions" / model_id / f"{stem}.jsonl", predicted)
+            subsets = write_together(root / "predictions" / model_id / f"{stem}.jsonl", predicted)
         else:
             subsets = write_lines(root / "predictions" / model_id, stem, predicted)
         if config.stage != "infer":
@@ -64,11 +68,38 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Rep
     if source.is_dir():
         shutil.copytree(source, reports, dirs_exist_ok=True)
     names = [report_name(run, config, dataset) for dataset in config.datasets]
+    files = {name: source / model_id / f"{name}.json" for name in names}
     return {
-        name: Report.as_written(source / model_id / f"{name}.json")
-        for name in names
-        if (source / model_id / f"{name}.json").is_file()
+        name: _read_report(file, is_newer=formats.get(name) == "adapter_1x")
+        for name, file in files.items()
+        if file.is_file()
     }
+
+
+def _write_as_1x(run: RunFolder, root: Path, task: str, model_id: str) -> None:
+    """Write the predictions and reviews of a benchmark of EvalScope 1.x in its own form."""
+    from polymeter.core.records.exporting import ExportJob
+    from polymeter.interop.evalscope.exports_1x import write_samples
+    from polymeter.store.media import media_path
+
+    job = ExportJob(
+        run.path,
+        run.read_manifest(),
+        run.read_results(),
+        lambda name: _samples_as_read(run, name),
+        lambda name: media_path(run.media, name),
+        run.artifacts,
+        root,
+    )
+    write_samples(job, task, model_id)
+
+
+def _read_report(file: Path, *, is_newer: bool) -> AnyReport:
+    if not is_newer:
+        return Report.as_written(file)
+    from polymeter.interop.evalscope.v1.report.tree import EvaluationReport
+
+    return EvaluationReport.from_json(str(file))
 
 
 def level_reports(run: RunFolder) -> list[str]:
@@ -101,31 +132,6 @@ def predictions(run: RunFolder, config: TaskConfig) -> dict[str, dict[str, list[
     return by_dataset
 
 
-def write_lines(folder: Path, dataset: str, records: Iterable[SubsetRecord]) -> set[str]:
-    """Write one file for each subset and return the subsets. A subset's records must be adjacent."""
-    subsets = set()
-    for subset, lines in groupby(records, key=lambda pair: pair[0]):
-        subsets |= _write_together(folder / file_name(dataset, subset), lines)
-    return subsets
-
-
-def _write_together(path: Path, records: Iterable[SubsetRecord]) -> set[str]:
-    """Write one file and return the subsets in it."""
-    subsets = set()
-    with stored_at(path, "Writing samples"), replacing(path) as file:
-        for subset, record in records:
-            subsets.add(subset)
-            file.write(json_text(record, nan=None))
-            file.write("\n")
-    return subsets
-
-
-def file_name(dataset: str, subset: str) -> str:
-    """The name of a subset's file."""
-    name = f"{dataset}_{subset}"
-    return "".join("_" if character in '/\\:*?"<>|' else character for character in name) + ".jsonl"
-
-
 def prediction_records(samples: Iterable[Sample], model_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The subset and prediction of every sample with an answer, in sample order.
 
@@ -148,7 +154,7 @@ def review_records(samples: Iterable[Sample], model_id: str) -> Iterator[tuple[s
             yield subset_of(sample), _review(sample, _prediction(sample, exchanges, model_id), reviews)
 
 
-def _samples_as_read(run: RunFolder, task: str) -> Iterator[Sample]:
+def _samples_as_read(run: RunFolder, task: str) -> Iterator[dict[str, Any]]:
     return samples_as_read(read_samples(run, task), run.read_manifest(), task)
 
 
@@ -204,12 +210,6 @@ def _choice(number: int, output: Mapping[str, Any]) -> dict[str, Any]:
     if output.get("reasoning"):
         message["reasoning_content"] = output["reasoning"]
     return {"index": number, "finish_reason": output.get("finish_reason"), "message": message}
-
-
-def index_of(sample: Sample) -> int:
-    """The place of a sample in its subset, if its id has one; else in its benchmark."""
-    number = str(sample["id"]).rpartition("/")[2]
-    return int(number) if number.isdecimal() else int(sample["index"])
 
 
 def _digest(value: Any) -> str:

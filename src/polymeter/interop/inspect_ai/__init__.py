@@ -22,7 +22,7 @@ SYSTEM = System(
         UnsupportedFile(
             "a task of Inspect (inspect_ai)",
             "inspect_ai",
-            (r"^\s*(?:from|import) inspect_ai\b", r"^\s*@task\b"),
+            (r"^\s*(?:from|import) inspect_ai\b", r"^\s*@(?:\w+\.)?\w*task\b|\bTask\("),
             "Its logs can be read: polymeter import LOG.",
         ),
     ),

@@ -59,6 +59,13 @@ SYSTEM = System(
             (r"^\s*(?:from lm_eval\.base import|import lm_eval\.base\b)", r"^class \w+\("),
             "Tasks of lm-eval 0.4 are run: YAML, and classes that a YAML names.",
         ),
+        UnsupportedFile(
+            "a class for a task of lm-eval without the YAML that names it",
+            "lm_eval.api",
+            (r"^\s*(?:from|import) lm_eval\.api\b", r"^\s*class \w+\(\s*(?:\w+\.)*\w*Task\s*[,)]"),
+            "Write that YAML beside it: 'task: NAME' and 'class: !function FILE.CLASS'.",
+            only_named=True,
+        ),
     ),
     installed=Installed(
         "lm_eval",

@@ -8,6 +8,7 @@ import pytest
 from polymeter.core.task import ReduceContext, Score, ScoredRow
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.guest import OpenBenchmark, PromptedRecord
+from polymeter.interop.evalscope.tasks.registration import BenchmarkMeta
 from polymeter.interop.evalscope.tasks.scoring.reduction import ReportSlot, model_id_of, reduce_rows, show_report
 from polymeter.interop.evalscope.tasks.scoring.reviews import REVIEW_KEY
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode
@@ -30,7 +31,8 @@ def reduced(tmp_path, results, slot):
     """The adapter after a reduction of what ``match`` gave for each record."""
     adapter = Shown("b", "d", "generation", ["x"], ["AverageAccuracy"])
     records = [PromptedRecord("x", index, {}, {}) for index in range(2)]
-    benchmark = OpenBenchmark("b", adapter, {}, Mode("generation", "generate", "service"), records, tmp_path)
+    mode = Mode("generation", "generate", "service")
+    benchmark = OpenBenchmark("b", adapter, {}, mode, records, tmp_path, BenchmarkMeta("b", "d", Shown))
     rows = [
         ScoredRow(f"x/{i}", i, ("x",), None, "ok", None if result is None else Score({REVIEW_KEY: [result]}))
         for i, result in enumerate(results)

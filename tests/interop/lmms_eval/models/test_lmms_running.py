@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,16 @@ from PIL import Image as Pictures
 
 from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import ModelError, PlanError
+from polymeter.core.media.showing import ImageRule, Showing, VideoRule
 from polymeter.core.request import Generate, Loglikelihood, Message, Origin, Request, Response
 from polymeter.core.rows import RowFunctions, RowView
+from polymeter.core.settings.needs import unfollowed_rules
 from polymeter.interop.lmms_eval.models import LmmsModel
 from polymeter.interop.lmms_eval.models.base import GenerationResult, TokenCounts, lmms
 from polymeter.interop.lmms_eval.models.rows import WrapperRow, as_visual, doc_to_messages, doc_to_visual
 from polymeter.store.exports.export import read_samples
 from tests.helpers.colours import COLOURS, answers, run_wrapper, wrapper_file
+from tests.helpers.tasks import ListTask, docs
 
 
 class Echo(lmms):
@@ -524,3 +528,60 @@ def test_what_a_wrapper_logs_for_each_batch_is_not_shown() -> None:
     ]  # fmt: skip
     told = subprocess.run(words, env={**plain, "LOGURU_LEVEL": "DEBUG"}, capture_output=True, text=True, check=True)
     assert "each batch" in told.stderr, "who sets a level gets it"
+
+
+def sampling(tmp_path: Path, **arguments: Any) -> LmmsModel:
+    code = """\
+    def __init__(self, max_num_frames=32, fps=None):
+        self.told = (max_num_frames, fps)
+
+    def generate_until(self, requests):
+        return [str(self.told)] * len(requests)
+    """
+    wrapper_file(tmp_path, textwrap.dedent(code))
+    return LmmsModel("", str(tmp_path / "mine.py"), **arguments)
+
+
+def told(model: LmmsModel) -> str | None:
+    model.load()
+    return model.respond([request("?")])[0].text
+
+
+def test_a_wrapper_that_samples_frames_gets_the_rule_as_arguments_that_it_has(tmp_path: Path) -> None:
+    rule = VideoRule(rule="cut", frames=64, timestamps="text")
+    model = sampling(tmp_path)
+    model.plan_showing([Showing(video=rule), Showing(video=rule)])
+    why = "the wrapper chooses the frames of videos itself"
+    assert model.unfollowed(Showing(video=rule)) == {"video.rule": why, "video.timestamps": why}
+    assert told(model) == "(64, None)"
+    assert model.own_showing == {"frames": 64}
+    assert sampling(tmp_path, fps=2).own_showing == {"frames": 32, "fps": 2}
+    assert model.identity == sampling(tmp_path).identity, "the rule is part of every request"
+    own = sampling(tmp_path, max_num_frames=4)
+    own.plan_showing([Showing(video=rule)])
+    assert set(own.unfollowed(Showing(video=rule))) == {"video.rule", "video.frames", "video.timestamps"}
+    assert told(own) == "(4, None)"
+    several = sampling(tmp_path)
+    several.plan_showing([Showing(video=rule), Showing(video=VideoRule(fps=1))])
+    assert "state different rules" in several.unfollowed(Showing(video=rule))["video.frames"]
+    assert told(several) == "(32, None)"
+
+
+def test_the_rule_of_one_task_leaves_the_frames_of_another_alone(tmp_path: Path) -> None:
+    ruled = replace(ListTask(docs(1)).as_task(), showing=Showing(video=VideoRule(frames=64)))
+    seeing = replace(ruled.needs, modalities=frozenset({"text", "video"}))
+    ruled, plain = replace(ruled, needs=seeing), replace(ruled, needs=seeing, showing=Showing())
+    model = sampling(tmp_path)
+    (found,) = unfollowed_rules([ruled, plain], model, "mine")
+    assert "video.frames" in found.text
+    assert "state different rules, or none" in found.text
+    assert told(model) == "(32, None)"
+    blind = replace(plain, needs=replace(seeing, modalities=frozenset({"text"})))
+    assert not unfollowed_rules([ruled, blind], model, "mine")
+
+
+def test_rules_of_images_are_applied_to_the_pixels_that_a_wrapper_gets() -> None:
+    large = Image(Pictures.new("RGB", (40, 20), "red"), rule=ImageRule(max_side=10))
+    assert as_visual(large).size == (10, 5)
+    assert large.sent is not None
+    assert large.sent.sent["width"] == 10

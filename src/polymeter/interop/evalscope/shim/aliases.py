@@ -1,10 +1,11 @@
-"""EvalScope's importable modules, and our objects behind their names; see ``guests.shims.finder``."""
+"""EvalScope's importable modules, of both generations, and objects behind their names; see ``guests.shims.finder``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from polymeter.core.names.systems import same_names
+from polymeter.interop.evalscope.shim.aliases_1x import PARTS, joined
 
 _HERE = "polymeter.interop.evalscope"
 _TASKS = f"{_HERE}.tasks"
@@ -23,7 +24,7 @@ _MATHS = same_names(f"{_TASKS}.scoring.metrics", "extract_answer math_equal stri
 _JUDGE = same_names(f"{_TASKS}.scoring.judging", "LLMJudge")
 _METRICS = same_names(f"{_TASKS}.scoring.metrics", "Metric metric_registry")
 _REPORT = same_names(f"{_TASKS}.scoring.report", "Category Report ReportKey Subset")
-_TABLES = same_names(f"{_TASKS}.scoring.report_tables", "gen_table get_data_frame get_report_list")
+_TABLES = same_names(f"{_SHIM}.reports", "gen_table get_data_frame get_report_list")
 _BENCHMARK = {
     **same_names(f"{_SHIM}.benchmarks", "Benchmark"),
     **same_names(f"{_TASKS}.registration", "BenchmarkMeta"),
@@ -44,7 +45,7 @@ _FILES = same_names(
     "get_latest_folder_path get_valid_list json_to_dict jsonl_to_csv jsonl_to_list yaml_to_dict",
 )
 
-EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
+_OF_0_17: Mapping[str, str | Mapping[str, str]] = {
     "evalscope": {
         **same_names(f"{_HERE}.config", "TaskConfig"),
         **same_names(f"{_SHIM}.run", "run_task"),
@@ -68,7 +69,7 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.collections.sampler": _SAMPLERS,
     "evalscope.collections.schema": _COLLECTIONS,
     "evalscope.config": same_names(f"{_HERE}.config", "TaskConfig parse_task_config"),
-    "evalscope.constants": {"*": f"{_TASKS}.constants"},
+    "evalscope.constants": {"*": f"{_SHIM}.constants"},
     "evalscope.metrics": {
         **_PARSERS,
         **_JUDGE,
@@ -98,9 +99,9 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.models.custom": {**_CUSTOM, **_DUMMY},
     "evalscope.models.custom.custom_model": _CUSTOM,
     "evalscope.models.custom.dummy_model": _DUMMY,
-    "evalscope.report": {**_REPORT, **same_names(f"{_TASKS}.scoring.report", "ReportGenerator"), **_TABLES},
+    "evalscope.report": {"*": f"{_SHIM}.reports"},
     "evalscope.report.combinator": _TABLES,
-    "evalscope.report.generator": same_names(f"{_TASKS}.scoring.report", "ReportGenerator"),
+    "evalscope.report.generator": same_names(f"{_SHIM}.reports", "ReportGenerator"),
     "evalscope.report.utils": {**_REPORT, **same_names(f"{_TASKS}.scoring.report", "Metric")},
     "evalscope.run": f"{_SHIM}.run",
     "evalscope.summarizer": f"{_SHIM}.summarizer",
@@ -113,3 +114,5 @@ EVALSCOPE: Mapping[str, str | Mapping[str, str]] = {
     "evalscope.utils.model_utils": _PROCESS,
     "evalscope.version": same_names(_SHIM, "__version__ __release_datetime__"),
 }
+
+EVALSCOPE: Mapping[str, str | Mapping[str, str]] = joined(_OF_0_17, *PARTS)

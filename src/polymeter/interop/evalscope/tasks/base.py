@@ -63,6 +63,9 @@ class DataAdapter(ABC):
     run_dataset_hub = ""
     """The hub that the run names. It wins over what an author's ``load`` asks for, so it is not an argument of it."""
 
+    run_mirrors: tuple[str, ...] = ()
+    """The further ids of ``dataset_id`` that its protocol states."""
+
     def __init__(  # noqa: PLR0913, PLR0917  (its authors call it so)
         self,
         name: str,
@@ -148,7 +151,8 @@ class DataAdapter(ABC):
         from polymeter.interop.evalscope.tasks.datasets import open_hub
 
         kwargs["datasets_hub"] = self.run_dataset_hub or kwargs.get("datasets_hub")
-        return open_hub(dataset_name_or_path, subset_list, self._splits(), work_dir, **kwargs)
+        mirrors = self._mirrors_of(dataset_name_or_path)
+        return open_hub(dataset_name_or_path, subset_list, self._splits(), work_dir, mirrors=mirrors, **kwargs)
 
     def load_from_disk(
         self, dataset_name_or_path: str, subset_list: list[str], work_dir: str | None, **kwargs: Any
@@ -220,7 +224,8 @@ class DataAdapter(ABC):
         if os.path.exists(dataset):
             return dataset
         folder = work_dir or constants.DEFAULT_DATASET_CACHE_DIR
-        return snapshot(dataset, files, folder, self.run_dataset_hub or kwargs.get("datasets_hub") or "")
+        hub = self.run_dataset_hub or kwargs.get("datasets_hub") or ""
+        return snapshot(dataset, files, folder, hub, self._mirrors_of(dataset))
 
     def reformat_subset(self, data_dict: DataDict, subset_key: str, format: str = "{}") -> DataDict:
         """Records regrouped by a value of their own, in the order of ``subset_list``; other values are left out.
@@ -250,6 +255,9 @@ class DataAdapter(ABC):
 
             raise NoSplitError(self.name, self.dataset_id, str(subset), str(split), splits) from None
         return records
+
+    def _mirrors_of(self, dataset: str) -> tuple[str, ...]:
+        return self.run_mirrors if dataset == self.dataset_id else ()
 
     def _splits(self) -> list[str]:
         return [split for split in (self.train_split, self.eval_split) if split is not None]

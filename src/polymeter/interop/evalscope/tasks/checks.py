@@ -11,7 +11,7 @@ from polymeter.core.names.catalog import Entry
 from polymeter.core.names.parity import Parity
 from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
-from polymeter.interop.evalscope.tasks.index import registration_of
+from polymeter.interop.evalscope.tasks.index import protocol_of, registration_of
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, Registration, read_file
 from polymeter.interop.evalscope.tasks.registration import SETTABLE
 
@@ -24,9 +24,10 @@ def check(entry: Entry, parity: Parity) -> list[Problem]:
     packages, also those that a run at parity would need.
 
     Raises:
-        PlanError: if the file is broken beyond reading.
+        PlanError: if the file is broken beyond reading, or its protocol is wrong.
     """
     registration = registration_of(entry)
+    protocol_of(entry)
     where = f"{entry.file}:{registration.line}"
     methods = _own_methods(registration.adapter)
     messages = [*_arguments(registration), *_metrics(registration, methods), *_splits(registration, methods)]

@@ -58,7 +58,13 @@ LEVELS = "collections"
 """The folder, among a run's artifacts, for the means by level: one JSON file for each collection."""
 _METRIC = "Average"
 _FOUR_DIGITS = 10_000
+ONE_BY_ONE = (
+    "Name these benchmarks in 'datasets' themselves, or write a YAML with a group of them (group: NAME, task: [A, B])."
+)
+"""Advice instead of a collection of benchmarks of EvalScope 1.x."""
 _NO_OWN_DATA = ("local_path", "dataset_id")
+_OF_0_17 = frozenset({"data", "gen", "multi_choices"})
+"""Keys that a prompt of 0.17 has, and a sample of 1.x has not."""
 _LEVEL_COLUMNS = {
     "subset_level": ("task_type", "metric", "dataset_name", "subset_name"),
     "dataset_level": ("task_type", "metric", "dataset_name"),
@@ -153,7 +159,7 @@ def open_collection(
 
     Raises:
         DataError: if the file is empty, or a line is not an entry of a collection.
-        PlanError: if a benchmark in it is not in reach.
+        PlanError: if a benchmark in it is not in reach, or is one of EvalScope 1.x.
     """
     entries = _limited(
         [_collection_entry(line, path, number) for number, line in enumerate(_checked_lines(lines, path), 1)], context
@@ -244,6 +250,13 @@ def _collection_entry(line: Any, path: str, number: int) -> CollectionEntry:
     try:
         prompt = dict(line["prompt"])
         index = int(line["index"])
+        if "input" in prompt and not prompt.keys() & _OF_0_17:
+            raise PlanError(
+                f"Line {number} is a sample of {line['dataset_name']!r} that EvalScope 1.x has drawn, and Polymeter "
+                "runs collections of 0.17's benchmarks only.",
+                where=f"{path}:{number}",
+                hint=ONE_BY_ONE,
+            )
         return CollectionEntry(
             index,
             {"raw_input": {}, **prompt, "index": index},
@@ -277,7 +290,7 @@ def _rollout(collection: Collection, rollout: MemberRollout, sample: Sample) -> 
 
 def _score(collection: Collection, sample: Sample, rollout: Rollout) -> Score:
     member = collection.member_of(sample.index)
-    return score_rollout(member.benchmark, member.review, sample, rollout)
+    return score_rollout(member.benchmark, member.review, sample, rollout, is_judged=member.judging.is_needed)
 
 
 # --- the report -------------------------------------------------------------------------------------------------------

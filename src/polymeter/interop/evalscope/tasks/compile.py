@@ -8,12 +8,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.content import Modality
 from polymeter.core.errors import DataError, boundary, did_you_mean
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import canonical, fingerprint, seed_for, source_hash
+from polymeter.core.media.showing import NOTHING_STATED, Showing, read_showing, settings_of
 from polymeter.core.model import ModelTraits
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.request import Loglikelihood, Origin
@@ -42,6 +44,7 @@ from polymeter.interop.evalscope.tasks.guest import (
     open_benchmark,
     open_member,
 )
+from polymeter.interop.evalscope.tasks.index import with_protocol
 from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
 from polymeter.interop.evalscope.tasks.registration import SETTABLE
 from polymeter.interop.evalscope.tasks.scoring.reduction import (
@@ -79,6 +82,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     if not options.predict_only:
         check_code_needs(spec.file, spec.sources, context.parity)
     benchmark = open_benchmark(spec, traits, options, context)
+    spec = with_protocol(spec, benchmark.meta)
     adapter = benchmark.adapter
     mode = benchmark.mode
     records = benchmark.records
@@ -96,7 +100,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         needs=Needs(frozenset({mode.request_kind}), _modalities(form, records), _roles(options, judging)),
         samples=samples,
         rollout=partial(_rollout, benchmark, form, run_seed=context.seed),
-        score=partial(score_rollout, benchmark, review),
+        score=partial(score_rollout, benchmark, review, is_judged=judging.is_needed),
         reduce=reduce,
         finish=partial(show_report, adapter, reports),
         row_functions=RowFunctions(
@@ -113,9 +117,42 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         reading=ReadingRules(is_separated=False),
         num_fewshot=int(adapter.few_shot_num or 0),
         keeps_answers_only=options.predict_only,
+        repeats=form.n,
         notes=tuple(_notes(benchmark, options)),
         findings=() if options.predict_only else tuple(_findings(spec, benchmark, samples, context.seed)),
+        showing=_stated_showing(benchmark),
+        media_folders=_media_folders(spec, benchmark),
     )
+
+
+def _media_folders(spec: TaskSpec, benchmark: OpenBenchmark) -> tuple[Path, ...]:
+    """Return the folder of the adapter, and that of its dataset if it is on this machine."""
+    dataset = Path(str(benchmark.adapter.dataset_id or ""))
+    return (spec.file.parent, dataset) if dataset.name and dataset.is_dir() else (spec.file.parent,)
+
+
+def _stated_showing(benchmark: OpenBenchmark) -> Showing:
+    """Return what the ``extra_params`` of a registration, or the run's ``dataset_args``, state to be shown of media.
+    Values that are no mappings are settings of the adapter's own, and so are mappings in ``extra_params`` with other
+    keys than those of a rule.
+
+    Raises:
+        PlanError: if a rule makes no sense.
+    """
+    arguments = benchmark.adapter.config_kwargs
+    showing = NOTHING_STATED
+    for written, where, may_be_own in (
+        (arguments.get("extra_params"), f"extra_params of {benchmark.name!r}", True),
+        (arguments, f"dataset_args of {benchmark.name!r}", False),
+    ):
+        if isinstance(written, Mapping):
+            rules = {
+                name: rule
+                for name, rule in written.items()
+                if isinstance(rule, Mapping) and not (may_be_own and rule.keys() - settings_of(name))
+            }
+            showing = showing.under(read_showing(rules, where))
+    return showing
 
 
 def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRunOptions, context: OpenContext) -> Task:
@@ -301,7 +338,7 @@ def _notes(benchmark: OpenBenchmark, options: AdapterRunOptions) -> Iterator[str
     """Yield notes for the user: the choice of the mode, and settings that look misspelt."""
     if benchmark.mode.note:
         yield benchmark.mode.note
-    for key in options.dataset_args.get(benchmark.name, {}):
+    for key in options.dataset_args.get(benchmark.meta.name, {}):
         suggestion = did_you_mean(key, SETTABLE) if key not in (*SETTABLE, "dataset_id", "local_path") else ""
         if suggestion:
             yield f"dataset_args of {benchmark.name!r}: {key!r} is passed to the adapter unchanged. {suggestion}"

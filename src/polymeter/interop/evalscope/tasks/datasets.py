@@ -18,11 +18,15 @@ from polymeter.core.names.installing import pip_install
 from polymeter.core.text.phrases import first_of
 from polymeter.data import Source, make_rows, open_splits
 from polymeter.data.fetching.modelscope import Repository, fetch_files, files_of_configs, open_repository
+from polymeter.data.opening.explaining import SourceError
 from polymeter.data.opening.local import card_configs, is_saved
+from polymeter.data.opening.mirrors import first_that_opens, is_missing
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.constants import HubType
 
 Records = list[dict[str, Any]]
+Opened = dict[str, dict[str, Any]]
+"""Datasets of the package ``datasets`` by subset and split."""
 _ENDINGS = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 _HUBS = (HubType.MODELSCOPE, HubType.HUGGINGFACE, HubType.LOCAL)
 _MOST_NAMED = 12
@@ -77,6 +81,7 @@ def open_hub(
     *,
     datasets_hub: str = "",
     split_as_subset: bool = False,
+    mirrors: Sequence[str] = (),
     **kwargs: Any,
 ) -> dict[str, dict[str, Records]]:
     """Records of a hub's dataset by subset and split.
@@ -88,23 +93,51 @@ def open_hub(
         work_dir: Where ModelScope keeps copies.
         datasets_hub: ``modelscope`` or ``huggingface``; empty: ModelScope.
         split_as_subset: A subset is a split, and every split of the adapter holds the same.
+        mirrors: Further ids of the same data, tried in order if the first one is missing.
         **kwargs: For the hub's own loader.
 
     Raises:
         DataError: if the dataset, a subset or a split is missing.
         PlanError: if the hub is unknown, or its package is not installed.
     """
-    hub = _checked_hub(name, datasets_hub)
-    if hub == HubType.MODELSCOPE:
-        return _open_modelscope(name, subsets, splits, work_dir, is_split=split_as_subset, kwargs=kwargs)
+    opened = find_on_hub(
+        name,
+        subsets,
+        splits,
+        work_dir,
+        datasets_hub=datasets_hub,
+        split_as_subset=split_as_subset,
+        mirrors=mirrors,
+        **kwargs,
+    )
+    return _all_records(opened, name)
 
-    def read(subset: str, split: str) -> Records:
+
+def find_on_hub(
+    name: str,
+    subsets: Sequence[str],
+    splits: Sequence[str],
+    work_dir: str | None,
+    *,
+    datasets_hub: str = "",
+    split_as_subset: bool = False,
+    mirrors: Sequence[str] = (),
+    **kwargs: Any,
+) -> Opened:
+    """The datasets of which ``open_hub`` reads the records; it has the arguments and the errors."""
+    hub = _checked_hub(name, datasets_hub)
+
+    def found(one: str) -> Opened:
+        if hub == HubType.MODELSCOPE:
+            return _open_modelscope(one, subsets, splits, work_dir, is_split=split_as_subset, kwargs=kwargs)
+        return {subset: {split: find(one, subset, split) for split in splits} for subset in subsets}
+
+    def find(one: str, subset: str, split: str) -> Any:
         config, part = (None, subset) if split_as_subset else (subset, split)
         context = guest_context()
-        opened = open_splits(Source(name, config), [part], overrides=context.data, cache_dir=context.cache_dir)
-        return _records(opened[part], f"split {part!r} of {name}")
+        return open_splits(Source(one, config), [part], overrides=context.data, cache_dir=context.cache_dir)[part]
 
-    return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
+    return first_that_opens((name, *mirrors), found, pinned=guest_context().revisions, is_absent=is_absent)
 
 
 def open_disk(
@@ -127,24 +160,53 @@ def open_disk(
     Raises:
         DataError: if a file is missing; all places where it was looked for are named.
     """
+    opened = find_on_disk(path, subsets, splits, split_as_subset=split_as_subset, is_clone=is_clone)
+    return _all_records(opened, str(Path(path).resolve()))
+
+
+def find_on_disk(
+    path: str,
+    subsets: Sequence[str],
+    splits: Sequence[str],
+    *,
+    split_as_subset: bool = False,
+    is_clone: bool = False,
+) -> Opened:
+    """The datasets of which ``open_disk`` reads the records; it has the arguments and the errors."""
     root = Path(path).resolve()
 
-    def read(subset: str, split: str) -> Records:
+    def find(subset: str, split: str) -> Any:
         if split_as_subset:
-            return _records_of_split(root, subset, None)
-        return _find_and_read(root, subset, split, is_only=len(subsets) == 1, is_clone=is_clone)
+            return _split_of(root, subset, None)
+        return _find(root, subset, split, is_only=len(subsets) == 1, is_clone=is_clone)
 
-    return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
+    return {subset: {split: find(subset, split) for split in splits} for subset in subsets}
 
 
-def snapshot(name: str, files: Sequence[str], work_dir: str | None, datasets_hub: str) -> str:
-    """The folder of single files of a hub's dataset.
+def snapshot(
+    name: str, files: Sequence[str], work_dir: str | None, datasets_hub: str, mirrors: Sequence[str] = ()
+) -> str:
+    """The folder of single files of a hub's dataset, or of the first of its mirrors that exists.
 
     Raises:
         DataError: if they cannot be fetched.
         PlanError: if the hub is unknown, or its package is not installed.
     """
     hub = _checked_hub(name, datasets_hub)
+    return first_that_opens(
+        (name, *mirrors),
+        lambda one: _snapshot(one, files, work_dir, hub),
+        pinned=guest_context().revisions,
+        is_absent=is_absent,
+    )
+
+
+def is_absent(error: DataError) -> bool:
+    """Return whether an error means that a dataset is missing; a hub that fails or refuses does not say so."""
+    return (not isinstance(error, SourceError) or error.is_absent) and is_missing(error)
+
+
+def _snapshot(name: str, files: Sequence[str], work_dir: str | None, hub: str) -> str:
     if hub == HubType.MODELSCOPE:
         repository = open_repository(_with_owner(name), _cache_dir(work_dir))
         return str(fetch_files(repository, repository.matching(files)))
@@ -186,29 +248,29 @@ def fingerprint_of(records: Sequence[Any]) -> str:
     return make_rows(rows, what="the records").fingerprint
 
 
-def _find_and_read(root: Path, subset: str, split: str, *, is_only: bool, is_clone: bool) -> Records:
+def _find(root: Path, subset: str, split: str, *, is_only: bool, is_clone: bool) -> Any:
     """The most telling name wins: a subset's own folder or file, then a file of the split, which can only be meant
     where there are no other subsets.
     """
     if root.is_file():
-        return _records_of_split(root, split, None)
+        return _split_of(root, split, None)
     looked_for = [f"{subset}/{split}", f"{subset}_{split}"]
     configs = card_configs(root)
     if configs:
-        return _records_of_split(root, split, None if subset == _DEFAULT_SUBSET and subset not in configs else subset)
+        return _split_of(root, split, None if subset == _DEFAULT_SUBSET and subset not in configs else subset)
     if (root / subset).is_dir():
-        return _records_of_split(root, split, subset)
+        return _split_of(root, split, subset)
     own_file = _file_named(root, f"{subset}_{split}")
     if own_file is not None:
-        return _records_of_split(own_file, split, None)
+        return _split_of(own_file, split, None)
     # Without a card that names more, a clone has one configuration: several subsets cannot all be it.
     is_whole = is_only or subset == _DEFAULT_SUBSET
     if is_whole or is_saved(root):
         looked_for.append(split)
         if is_whole and any(_file_named(folder, split, or_shards=True) for folder in (root, root / "data")):
-            return _records_of_split(root, split, None)
+            return _split_of(root, split, None)
         if is_clone or is_saved(root) or (root / "README.md").is_file():
-            return _records_of_split(root, split, None if is_whole else subset)
+            return _split_of(root, split, None if is_whole else subset)
     endings = "|".join(ending[1:] for ending in _ENDINGS)
     raise DataError(
         f"The folder {root} has no records of subset {subset!r}, split {split!r}.",
@@ -232,9 +294,8 @@ def _file_named(folder: Path, stem: str, *, or_shards: bool = False) -> Path | N
     return file
 
 
-def _records_of_split(path: Path, split: str, config: str | None, kwargs: Mapping[str, Any] | None = None) -> Records:
-    opened = open_splits(Source(str(path), config, kwargs or {}), [split], cache_dir=guest_context().cache_dir)
-    return _records(opened[split], f"split {split!r} of {path}")
+def _split_of(path: Path, split: str, config: str | None, kwargs: Mapping[str, Any] | None = None) -> Any:
+    return open_splits(Source(str(path), config, kwargs or {}), [split], cache_dir=guest_context().cache_dir)[split]
 
 
 def _open_modelscope(
@@ -245,8 +306,8 @@ def _open_modelscope(
     *,
     is_split: bool,
     kwargs: Mapping[str, Any],
-) -> dict[str, dict[str, Records]]:
-    """Records of a dataset of ModelScope: its files are read like those of a clone of it."""
+) -> Opened:
+    """A dataset of ModelScope: its files are read like those of a clone of it."""
     options = {key: value for key, value in kwargs.items() if key not in _OF_THE_CLIENT and value is not None}
     version = options.pop("version", None)
     revisions = guest_context().revisions
@@ -259,15 +320,15 @@ def _open_modelscope(
     files = repository.files if options else files_of_configs(repository, [""] if is_split else subsets)
     folder = fetch_files(repository, files)
     if not options:
-        return open_disk(str(folder), subsets, splits, split_as_subset=is_split, is_clone=True)
+        return find_on_disk(str(folder), subsets, splits, split_as_subset=is_split, is_clone=True)
     # What an author asks of the reader goes to it, as ModelScope's own loader hands it on.
     described = card_configs(folder)
 
-    def read(subset: str, split: str) -> Records:
+    def find(subset: str, split: str) -> Any:
         config, part = (None, subset) if is_split else (subset if subset in described else None, split)
-        return _records_of_split(folder, part, config, options)
+        return _split_of(folder, part, config, options)
 
-    return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
+    return {subset: {split: find(subset, split) for split in splits} for subset in subsets}
 
 
 def _open_by_script(
@@ -278,8 +339,8 @@ def _open_by_script(
     *,
     is_split: bool,
     kwargs: Mapping[str, Any],
-) -> dict[str, dict[str, Records]]:
-    """Records of a dataset that brings a program to read it, which only ModelScope's own loader still runs."""
+) -> Opened:
+    """A dataset that brings a program to read it, which only ModelScope's own loader still runs."""
     name = repository.name
     try:
         from modelscope.msdatasets import MsDataset
@@ -290,7 +351,7 @@ def _open_by_script(
             hint=f"Install it with: {pip_install('modelscope[datasets]')}. {_local_instead(name)}",
         ) from error
 
-    def read(subset: str, split: str) -> Records:
+    def find(subset: str, split: str) -> Any:
         named = {} if is_split else {"subset_name": subset}
         part = subset if is_split else split
         with boundary(DataError, f"Loading dataset {name} from ModelScope", hint=_local_instead(name)):
@@ -298,10 +359,9 @@ def _open_by_script(
                 dataset_name=name, split=part, cache_dir=work_dir, hub=HubType.MODELSCOPE, **named, **kwargs
             )
         # ModelScope wraps a dataset of the package ``datasets``, which is what reads fastest.
-        plain = loaded.to_hf_dataset() if hasattr(loaded, "to_hf_dataset") else loaded
-        return _records(plain, f"split {part!r} of {name}")
+        return loaded.to_hf_dataset() if hasattr(loaded, "to_hf_dataset") else loaded
 
-    return {subset: {split: read(subset, split) for split in splits} for subset in subsets}
+    return {subset: {split: find(subset, split) for split in splits} for subset in subsets}
 
 
 def _with_owner(name: str) -> str:
@@ -310,6 +370,13 @@ def _with_owner(name: str) -> str:
 
 def _cache_dir(work_dir: str | None) -> Path:
     return Path(work_dir or constants.DEFAULT_DATASET_CACHE_DIR)
+
+
+def _all_records(opened: Opened, name: str) -> dict[str, dict[str, Records]]:
+    return {
+        subset: {split: _records(dataset, f"split {split!r} of {name}") for split, dataset in parts.items()}
+        for subset, parts in opened.items()
+    }
 
 
 def _records(dataset: Any, what: str) -> Records:

@@ -30,6 +30,7 @@ from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks import constants
 from polymeter.interop.evalscope.tasks.base import DataAdapter
 from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType, OutputType
+from polymeter.interop.evalscope.tasks.index import mirrors_of
 from polymeter.interop.evalscope.tasks.prompts import Prompt, prompt_problem
 from polymeter.interop.evalscope.tasks.reading import line_of_data
 from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
@@ -68,6 +69,7 @@ class OpenBenchmark:
         mode: How it is asked.
         records: Its records with their prompts, subset after subset, limited.
         image_folder: The folder for images that its adapter needs as paths.
+        meta: Its registration.
     """
 
     name: str
@@ -76,6 +78,7 @@ class OpenBenchmark:
     mode: Mode
     records: Sequence[PromptedRecord]
     image_folder: Path
+    meta: BenchmarkMeta
 
 
 def supplied_names() -> dict[str, Any]:
@@ -126,7 +129,9 @@ def open_benchmark(
     meta = load_meta(spec)
     changes = _changed_meta(meta, options, context)
     adapter, mode = _make_adapter(meta, changes, traits, options, context.parity)
-    with naming_its_place(spec.file, partial(line_of_data, spec.file, spec.name)), mapped_anew(spec.sources):
+    protocol = "" if spec.protocol is None else spec.protocol.name
+    place = partial(line_of_data, spec.file, spec.benchmark, protocol)
+    with naming_its_place(spec.file, place), mapped_anew(spec.sources):
         records = list(_limited(_make_prompts(meta, adapter, options, context), context.limit))
     if not records:
         raise DataError(
@@ -137,7 +142,7 @@ def open_benchmark(
     problem = prompt_problem(records[0].prompt, mode.output_type, mode.eval_type)
     if problem:
         raise PlanError(problem, where=f"{spec.name} {records[0].subset}/0")
-    return OpenBenchmark(spec.name, adapter, changes, mode, records, _image_folder(context))
+    return OpenBenchmark(spec.name, adapter, changes, mode, records, _image_folder(context), meta)
 
 
 def open_member(
@@ -161,8 +166,9 @@ def open_member(
     Raises:
         PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
     """
-    adapter, mode = _make_adapter(load_meta(spec), changes, traits, options, context.parity)
-    return OpenBenchmark(DataCollection.NAME, adapter, changes, mode, records, _image_folder(context))
+    meta = load_meta(spec)
+    adapter, mode = _make_adapter(meta, changes, traits, options, context.parity)
+    return OpenBenchmark(DataCollection.NAME, adapter, changes, mode, records, _image_folder(context), meta)
 
 
 def make_all_prompts(
@@ -234,7 +240,8 @@ def _changed_meta(meta: BenchmarkMeta, options: AdapterRunOptions, context: Open
     if context.system_prompt:
         changes["system_prompt"] = context.system_prompt
     changes |= options.dataset_args.get(meta.name, {})
-    local_files = context.data.get(str(changes.get("dataset_id", meta.dataset_id)))
+    ids = (str(changes.get("dataset_id", meta.dataset_id)), *mirrors_of(meta))
+    local_files = next((context.data[one] for one in ids if one in context.data), None)
     if local_files is not None and not changes.get("local_path"):
         if not Path(local_files).expanduser().exists():
             raise DataError(f"--data {meta.dataset_id}={local_files}: there is no such file or folder.")
@@ -269,6 +276,7 @@ def _make_adapter(
     )
     adapter.model_adapter = mode.told
     adapter.run_dataset_hub = options.dataset_hub
+    adapter.run_mirrors = mirrors_of(meta) if "dataset_id" not in changes else ()
     Filter.check(list(adapter.config_kwargs.get("filters") or {}))
     if type(adapter).compute_metric is DataAdapter.compute_metric:
         for name in adapter.metric_list:

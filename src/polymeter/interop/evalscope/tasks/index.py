@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from polymeter.core.format import HubSource, Loaded, OpenContext
 from polymeter.core.identity import source_hash
 from polymeter.core.machine.folders import files_below
 from polymeter.core.media.sources import digest
-from polymeter.core.names.catalog import Catalog, Entry, Root
+from polymeter.core.names.catalog import Catalog, Entry, Root, is_default, named_with_protocol, protocol_name
+from polymeter.core.names.installed import is_benchmark_file
+from polymeter.core.records.protocol import BenchmarkProtocol, read_protocol
 from polymeter.core.task import TaskSpec
 from polymeter.core.text.codec import jsonable
 from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType
-from polymeter.interop.evalscope.tasks.reading import UNKNOWN, BenchmarkFile, Registration, read_file
-from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta, source_text
+from polymeter.interop.evalscope.tasks.reading import UNKNOWN, BenchmarkFile, Registration, read_file, stated_protocol
+from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta, Named, source_text
 from polymeter.interop.evalscope.tasks.settings import read_run_options, work_dir
 
 NAME = "adapter"
@@ -82,7 +85,10 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
     config = dict(_values_of(entry))
     if entry.name == DataCollection.NAME:
         config["benchmarks"] = {
-            one.name: str(one.file) for one in catalog if one.format == NAME and one.name != entry.name
+            name: str(one.file)
+            for one in reversed([*catalog.everything()])  # of one name, that of the user, then ours, then a package's
+            if one.format == NAME and one.name != entry.name
+            for name in (one.name, one.benchmark)
         }
     sources = files_behind([entry.file]) if entry.file.is_file() else ()
     # A notebook's cell is not a file; its text is still available.
@@ -95,8 +101,59 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
         source_hash=hashed,
         sources=sources,
         alias=entry.alias,
+        protocol=protocol_of(entry),
     )
     return Loaded((spec,))
+
+
+def protocol_of(entry: Entry) -> BenchmarkProtocol | None:
+    """Return the protocol that a registration states, as far as it is known without running the file.
+
+    Raises:
+        PlanError: if it has an unknown key, or a value of the wrong type.
+    """
+    meta = BENCHMARK_MAPPINGS.in_file(entry.name, entry.file) if _is_registered(entry) else None
+    if meta is not None:
+        return meta_protocol(meta, str(entry.file))
+    found = registration_of(entry)
+    return read_protocol(found.protocol, f"{entry.file}:{found.protocol_line}")
+
+
+def meta_protocol(meta: Named, where: str) -> BenchmarkProtocol | None:
+    """Return the protocol of a registration that has been made.
+
+    Args:
+        meta: The registration.
+        where: Its place, for messages.
+
+    Raises:
+        PlanError: if it has an unknown key, or a value of the wrong type.
+    """
+    return read_protocol(stated_protocol(meta.extra_params), where)
+
+
+def with_protocol(spec: TaskSpec, meta: Named) -> TaskSpec:
+    """Return the spec with all that a registration states of its protocol, values that its file computes included.
+
+    Raises:
+        PlanError: if it has an unknown key or a value of the wrong type, or a name that its file does not say.
+    """
+    protocol = meta_protocol(meta, str(spec.file))
+    name, listed = ("" if one is None else one.name for one in (protocol, spec.protocol))
+    if name != listed:
+        raise PlanError(
+            f"Benchmark {spec.name!r} states the protocol {name!r} once it is loaded, and its file {listed!r}.",
+            where=str(spec.file),
+            hint="Write extra_params={'protocol': {'name': '…'}} where it is registered: its name becomes part of the "
+            "task's.",
+        )
+    return replace(spec, protocol=protocol)
+
+
+def mirrors_of(meta: Named) -> tuple[str, ...]:
+    """Return the further ids of a benchmark's dataset."""
+    protocol = meta_protocol(meta, f"extra_params of {meta.name!r}")
+    return () if protocol is None else protocol.mirrors
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
@@ -117,7 +174,7 @@ def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] |
         PlanError: if the run's options for adapters cannot be.
     """
     options = read_run_options(context.options)
-    values = {**spec.config, **options.dataset_args.get(spec.name, {})}
+    values = {**spec.config, **options.dataset_args.get(spec.benchmark, {})}
     dataset, subsets = values.get("dataset_id"), values.get("subset_list", ["default"])
     if spec.name == DataCollection.NAME or not isinstance(dataset, str) or not isinstance(subsets, (list, tuple)):
         return None
@@ -126,13 +183,19 @@ def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] |
     if "/" not in dataset:
         return None
     hub = (options.dataset_hub or HubType.MODELSCOPE).lower()
-    found = [item for item in read_file(spec.file).registrations if item.name == spec.name]
+    mirrors = () if spec.protocol is None else spec.protocol.mirrors
+    if any(mirror in context.data for mirror in mirrors):
+        return ()
+    found = read_file(spec.file).named(spec.benchmark, "" if spec.protocol is None else spec.protocol.name)
     adapter = found[0].adapter if found else None
     is_exact = adapter is not None and not _loads_by_itself(adapter)
     if hub == HubType.HUGGINGFACE:
-        return tuple(HubSource(dataset, str(subset)) for subset in subsets) if is_exact else None
+        return tuple(HubSource(dataset, str(subset), mirrors=mirrors) for subset in subsets) if is_exact else None
     folder = Path(work_dir(options, context))
-    return tuple(HubSource(dataset, str(subset), hub=hub, cache_dir=folder, is_exact=is_exact) for subset in subsets)
+    return tuple(
+        HubSource(dataset, str(subset), hub=hub, cache_dir=folder, is_exact=is_exact, mirrors=mirrors)
+        for subset in subsets
+    )
 
 
 def _is_local(dataset: str, folder: Path) -> bool:
@@ -151,7 +214,7 @@ def registration_of(entry: Entry) -> Registration:
     Raises:
         PlanError: if the file is broken, does not register the name any more, or registers it twice.
     """
-    found = [registration for registration in read_file(entry.file).registrations if registration.name == entry.name]
+    found = read_file(entry.file).named(entry.benchmark, entry.protocol)
     if not found:
         raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
     if len(found) > 1:
@@ -173,14 +236,16 @@ def _add(catalog: Catalog, file: BenchmarkFile, root: Root) -> None:
                     "The name of this benchmark is not written as a text, so it cannot be listed.",
                 )
             )
-        else:
+        elif registration.name != DataCollection.NAME or not is_benchmark_file(str(file.path)):
+            # Polymeter's own takes the place of a package's, whose catalog has none of the user's benchmarks.
             catalog.add(_entry_of_registration(registration, file, root))
 
 
 def _entry_of_registration(registration: Registration, file: BenchmarkFile, root: Root) -> Entry:
     alias = registration.value("pretty_name")
+    stated = registration.protocol
     return Entry(
-        registration.name,
+        named_with_protocol(registration.name, stated),
         "task",
         NAME,
         file.path,
@@ -191,11 +256,24 @@ def _entry_of_registration(registration: Registration, file: BenchmarkFile, root
         about=" ".join(
             value for key in ("description", "dataset_id") if isinstance(value := registration.value(key), str)
         ),
+        protocol=protocol_name(stated),
+        is_default=is_default(stated),
     )
 
 
 def _registered_entry(meta: BenchmarkMeta, path: Path) -> Entry:
-    return Entry(meta.name, "task", NAME, path, True, meta.pretty_name or "", _tags(meta.tags))
+    stated = stated_protocol(meta.extra_params)
+    return Entry(
+        meta.task_name,
+        "task",
+        NAME,
+        path,
+        True,
+        meta.pretty_name or "",
+        _tags(meta.tags),
+        protocol=protocol_name(stated),
+        is_default=is_default(stated),
+    )
 
 
 def _tags(value: object) -> tuple[str, ...]:

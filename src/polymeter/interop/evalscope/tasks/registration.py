@@ -15,15 +15,39 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from polymeter.core.errors import GUEST_PREFIX, PlanError, did_you_mean
+from polymeter.core.names.catalog import AT, is_default, named_with_protocol
 from polymeter.interop.evalscope.tasks.constants import OutputType
+from polymeter.interop.evalscope.tasks.reading import stated_protocol
 
 if TYPE_CHECKING:
     from polymeter.interop.evalscope.tasks.base import DataAdapter
 
 C = TypeVar("C", bound="type[Any]")
+
+
+class Named(Protocol):
+    """A registration of either generation of EvalScope.
+
+    Attributes:
+        name: The benchmark's name.
+    """
+
+    name: str
+
+    @property
+    def extra_params(self) -> Mapping[str, Any] | None:
+        """Further settings, which may state its protocol."""
+
+    @property
+    def task_name(self) -> str:
+        """The name of its task: its own, with that of the protocol that it states."""
+
+
+M = TypeVar("M", bound=Named)
 
 
 @dataclass
@@ -72,6 +96,11 @@ class BenchmarkMeta:
     filters: dict[str, Any] | None = None
     extra_params: dict[str, Any] | None = field(default_factory=dict)
 
+    @property
+    def task_name(self) -> str:
+        """The name of its task: its own, with that of the protocol that it states."""
+        return named_with_protocol(self.name, stated_protocol(self.extra_params))
+
     def to_dict(self) -> dict[str, Any]:
         """All values by name, those that ``updated`` added as well."""
         return dict(vars(self))
@@ -112,35 +141,44 @@ SETTABLE = tuple(name for name in _FIELDS if name not in _REQUIRED)
 """The arguments of ``Benchmark.register`` besides ``name`` and ``dataset_id``."""
 
 
-class _Registered(Mapping[str, BenchmarkMeta]):
+class Registered(Mapping[str, M]):
     """The benchmarks that loaded code has registered, by name; a live view, and the last definition of a name."""
 
     def __init__(self) -> None:
-        self._by_name: dict[str, dict[Path, BenchmarkMeta]] = {}
+        self._by_name: dict[str, dict[Path, M]] = {}
         self._for_all: dict[str, Path] = {}
 
-    def add(self, meta: BenchmarkMeta, file: Path, *, is_guest: bool) -> None:
+    def add(self, meta: M, file: Path, *, is_guest: bool) -> None:
         """Add a registration. A file that is loaded again replaces its own.
 
         Raises:
             PlanError: if the user has registered the name in another file that is not a guest either.
         """
         if not is_guest:
-            earlier = self._for_all.get(meta.name)
+            earlier = self._for_all.get(meta.task_name)
             if earlier is not None and earlier != file:
                 raise PlanError(
-                    f"Two files register the benchmark {meta.name!r}.",
+                    f"Two files register the benchmark {meta.task_name!r}.",
                     where=f"{earlier} and {file}",
                     hint="Rename one of them.",
                 )
-            self._for_all[meta.name] = file
-        definitions = self._by_name.setdefault(meta.name, {})
+            self._for_all[meta.task_name] = file
+        definitions = self._by_name.setdefault(meta.task_name, {})
         definitions.pop(file, None)  # the last one loaded stands last
         definitions[file] = meta
 
-    def in_file(self, name: str, file: Path) -> BenchmarkMeta | None:
-        """The benchmark of that name that a file has registered."""
-        return self._by_name.get(name, {}).get(file)
+    def in_file(self, name: str, file: Path) -> M | None:
+        """The benchmark of that name that a file has registered, by whichever links the file is named; of a name
+        without a protocol, the one under its only or its default protocol too.
+        """
+        own = _of_file(self._by_name.get(name, {}), file)
+        if own is not None:
+            return own
+        others = (_of_file(definitions, file) for definitions in self._under_protocols(name))
+        return _meant([meta for meta in others if meta is not None])
+
+    def _under_protocols(self, name: str) -> list[dict[Path, M]]:
+        return [own for key, own in self._by_name.items() if key.startswith(f"{name}{AT}")]
 
     def by_users(self) -> dict[str, Path]:
         """Return the registrations of the user's own files, which are not guests: name → file."""
@@ -151,7 +189,13 @@ class _Registered(Mapping[str, BenchmarkMeta]):
         self._by_name.pop(name, None)
         self._for_all.pop(name, None)
 
-    def __getitem__(self, name: str) -> BenchmarkMeta:
+    def __getitem__(self, name: str) -> M:
+        if name not in self._by_name:
+            latest = [next(reversed(own.values())) for own in self._under_protocols(name) if own]
+            found = _meant(latest)
+            if found is None:
+                raise KeyError(name)
+            return found
         definitions = self._by_name[name]
         if name in self._for_all:
             return definitions[self._for_all[name]]
@@ -164,8 +208,19 @@ class _Registered(Mapping[str, BenchmarkMeta]):
         return len(self._by_name)
 
 
+def _of_file(definitions: Mapping[Path, M], file: Path) -> M | None:
+    return definitions.get(file) or definitions.get(file.resolve())
+
+
+def _meant(metas: list[M]) -> M | None:
+    """Return the registration that a name without a protocol means: the only one, or that of the default protocol."""
+    default = [meta for meta in metas if is_default(stated_protocol(meta.extra_params))]
+    found = default if len(metas) > 1 else metas
+    return found[0] if len(found) == 1 else None
+
+
 # Of the process, because a decorator registers without naming a run. A file that is loaded again replaces its own.
-BENCHMARK_MAPPINGS = _Registered()
+BENCHMARK_MAPPINGS: Registered[BenchmarkMeta] = Registered()
 
 
 class Benchmark:
@@ -185,7 +240,7 @@ class Benchmark:
         """
         frame = inspect.currentframe()
         caller = frame.f_back if frame is not None else None
-        file = Path(caller.f_code.co_filename if caller is not None else "?")
+        file, is_guest = registering_file(caller)
         where = f"{file}:{caller.f_lineno}" if caller is not None else name
         unknown = [key for key in kwargs if key not in SETTABLE]
         if unknown:
@@ -194,11 +249,10 @@ class Benchmark:
                 where=where,
                 hint=did_you_mean(unknown[0], SETTABLE) or f"It takes {', '.join(SETTABLE)}.",
             )
-        is_guest = caller is not None and str(caller.f_globals.get("__name__", "")).startswith(GUEST_PREFIX)
 
         def add(data_adapter: C) -> C:
             meta = BenchmarkMeta(name=name, dataset_id=dataset_id, data_adapter=data_adapter, **kwargs)
-            BENCHMARK_MAPPINGS.add(meta, file.resolve() if file.exists() else file, is_guest=is_guest)
+            BENCHMARK_MAPPINGS.add(meta, file, is_guest=is_guest)
             return data_adapter
 
         return add
@@ -218,6 +272,15 @@ class Benchmark:
                 hint=did_you_mean(name, BENCHMARK_MAPPINGS) or f"Loaded benchmarks: {loaded}.",
             )
         return meta
+
+
+def registering_file(caller: FrameType | None) -> tuple[Path, bool]:
+    """Return the file whose code registers something, and whether it was loaded as a guest."""
+    if caller is None:
+        return Path("?"), False
+    file = Path(caller.f_code.co_filename)
+    is_guest = str(caller.f_globals.get("__name__", "")).startswith(GUEST_PREFIX)
+    return file.resolve() if file.exists() else file, is_guest
 
 
 def latest_class(registered: Any) -> Any:

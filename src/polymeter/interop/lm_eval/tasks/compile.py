@@ -141,6 +141,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         keeps_answers_only=options.predict_only,
         findings=tuple(findings),
         prompt_place=locate("doc_to_text"),
+        repeats=config.repeats if is_generated else 1,
+        showing=config.showing,
+        media_folders=(spec.file.parent,),
         notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *(scorer.notes if scorer is not None else ())),
     )
 

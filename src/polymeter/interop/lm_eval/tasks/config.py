@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.media.showing import Showing, check_showing, read_showing
 from polymeter.core.task import TaskSpec
 from polymeter.tasks.yaml.config import Code, Form
 from polymeter.tasks.yaml.files.dialects import Locate
@@ -66,6 +67,9 @@ class LmTaskConfig(BaseModel):
     output_type: OutputType = "generate_until"
     generation_kwargs: dict[str, Any] | None = None
     repeats: int = Field(default=1, ge=1)
+    video: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    audio: dict[str, Any] | None = None
     unsafe_code: Any = False
 
     process_results: Any = None
@@ -102,6 +106,11 @@ class LmTaskConfig(BaseModel):
     def eval_split(self) -> str | None:
         """The split that is measured: test, else validation."""
         return self.test_split or self.validation_split
+
+    @property
+    def showing(self) -> Showing:
+        """The rules for showing media."""
+        return read_showing({"video": self.video, "image": self.image, "audio": self.audio}, self.task)
 
     @property
     def version(self) -> str:
@@ -178,6 +187,7 @@ def validate(values: Mapping[str, Any], where: Locate, file: Path) -> LmTaskConf
         hint = did_you_mean(unknown, LmTaskConfig.model_fields, n=1)
         what = f"lm-eval's tasks have no field {unknown!r}."
         raise PlanError(what, where=where(unknown), hint=hint or "See lm-eval's task guide for all fields.")
+    check_showing(fields, where)
     try:
         return LmTaskConfig(**fields)
     except ValidationError as error:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.content import Audio, Image, Media, Part, Text, Video
+from polymeter.core.media.showing import ImageRule
 from polymeter.core.media.sources import on_disk
 from polymeter.core.names.parity import Parity
 from polymeter.core.request import Message
@@ -29,7 +30,7 @@ def as_visual(medium: Media) -> Any:
         given = on_disk(given) if isinstance(given, str) else given
         return dict(given) if isinstance(given, Mapping) else given
     if isinstance(medium, Image):
-        return medium.open().copy()
+        return _as_image(medium)
     origin = medium.origin()
     if isinstance(medium, Audio):
         return _as_audio(medium, origin)
@@ -38,6 +39,15 @@ def as_visual(medium: Media) -> Any:
         return location
     bounds = {"video_start": medium.start_s, "video_end": medium.end_s}
     return {"type": "video", "url": location, **{name: second for name, second in bounds.items() if second is not None}}
+
+
+def _as_image(image: Image) -> Any:
+    """The pixels of an image under the rule of its task; without one the original pixels."""
+    if image.rule is None:
+        return image.open().copy()
+    from polymeter.data.showing import shown_image
+
+    return shown_image(image, ImageRule()).copy()
 
 
 def _as_audio(medium: Audio, origin: Any) -> Any:
@@ -128,5 +138,5 @@ def _place(part: Media, value: Mapping[str, Any]) -> Any:
         return dict(value)
     place = value.get("url") or value.get("path")
     if isinstance(part, Image) and (value.get("bytes") is not None or not place):
-        return part.open().copy()
+        return _as_image(part)
     return place or dict(value)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from polymeter.core.errors import ModelError, PlanError, Raised, attempt, boundary
+from polymeter.core.media.showing import Showing
 from polymeter.core.model import ModelTraits
 from polymeter.core.request import Request, RequestKind, Response
 from polymeter.guests.contain import without_chatter
-from polymeter.guests.wrappers import check_arguments
+from polymeter.guests.wrappers import ShownByWrapper, check_arguments
 from polymeter.interop.lm_family.models.loading import found_class
 from polymeter.interop.lm_family.models.model import FamilyBackend, is_written
 from polymeter.interop.lmms_eval.models.answers import AnswerReading, read_answers
@@ -69,10 +70,12 @@ class LmmsModel(FamilyBackend):
         found = found_class(type(wrapper))
         model._set_up(found, {}, AnswerReading(strip_prompt, returns_loss))
         model._callers_wrapper = wrapper
+        model._shown = ShownByWrapper(None, {})  # it is made already
         return model
 
     def _set_up(self, found: FoundLmms, arguments: Mapping[str, Any], reading: AnswerReading) -> None:
         self._found, self._arguments, self._reading = found, arguments, reading
+        self._shown = ShownByWrapper(found.cls, arguments)
         self._callers_wrapper: lmms | None = None
         self._wrapper: lmms | None = None
         self._has_warned = False
@@ -83,6 +86,19 @@ class LmmsModel(FamilyBackend):
         if self.batch_hint > self._own_size:
             self.batch_hint *= _WAVES
         self.identify("lmms", found, arguments, strip_prompt=reading.strips_prompt, returns_loss=reading.returns_loss)
+
+    def plan_showing(self, showings: Sequence[Showing]) -> None:
+        """Take arguments of the constructor from what the tasks state to be shown of videos."""
+        self._shown.plan(showing.video for showing in showings)
+
+    @property
+    def own_showing(self) -> Mapping[str, Any]:
+        """The number of frames and their rate, if they are arguments of the constructor."""
+        return self._shown.followed
+
+    def unfollowed(self, showing: Showing) -> Mapping[str, str]:
+        """Rules for images are followed. Of those for videos, the settings that are arguments of the constructor."""
+        return self._shown.unfollowed_of(showing)
 
     @property
     def joins_repeats(self) -> bool:
@@ -98,7 +114,8 @@ class LmmsModel(FamilyBackend):
         if self._callers_wrapper is not None:
             self._wrapper = equipped(self._callers_wrapper)
             return
-        self._wrapper = make_wrapper(self._found.cls, self._arguments, self.planned_batch_size or self._own_size)
+        arguments = {**self._shown.arguments, **self._arguments}
+        self._wrapper = make_wrapper(self._found.cls, arguments, self.planned_batch_size or self._own_size)
 
     def group_key(self, request: Request) -> Hashable:
         """Task, split, protocol and settings: one call to a wrapper never mixes different ones."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import ModelError, PolymeterError
-from polymeter.core.request import Generate, GenerateImage, Parameters, Request
+from polymeter.core.request import Generate, GenerateImage, Origin, Parameters, Request
 from polymeter.core.settings.repeats import seed_of
 from polymeter.guests.generators import dispatched, own_generators, torch_seeded
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
@@ -114,7 +114,12 @@ def ignored_settings(cls: type, parameters: Parameters) -> Mapping[str, str]:
 def dataset_of(request: Request) -> str | None:
     """The benchmark's name, as a wrapper gets it as ``dataset``."""
     origin = request.origin
-    return None if origin is None else str(origin.metadata.get("dataset") or origin.task) or None
+    return None if origin is None else dataset_named(origin) or None
+
+
+def dataset_named(origin: Origin) -> str:
+    """The same of the origin of a request."""
+    return str(origin.metadata.get("dataset") or origin.task)
 
 
 def _hook_names(cls: type) -> list[str]:

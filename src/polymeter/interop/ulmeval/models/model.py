@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -21,6 +21,7 @@ from polymeter.core.content import Modality
 from polymeter.core.errors import DataError, ModelError, PlanError, PolymeterError, boundary, is_out_of_memory
 from polymeter.core.guest_context import weights_place
 from polymeter.core.identity import source_hash
+from polymeter.core.media.showing import Showing
 from polymeter.core.media.sources import is_pil
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.names.registry import missing_package
@@ -29,10 +30,10 @@ from polymeter.core.settings.repeats import group_repeats
 from polymeter.guests.contain import without_chatter
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import opened_behind
-from polymeter.guests.wrappers import check_arguments, parameters, plain
+from polymeter.guests.wrappers import ShownByWrapper, check_arguments, parameters, plain
 from polymeter.interop.ulmeval.models.answers import outputs
 from polymeter.interop.ulmeval.models.base import environment_seed
-from polymeter.interop.ulmeval.models.calling import ignored_settings, results, seeded
+from polymeter.interop.ulmeval.models.calling import dataset_named, ignored_settings, results, seeded
 from polymeter.interop.ulmeval.models.hooks import is_written, own_hook
 from polymeter.interop.ulmeval.models.loading import FoundUlm, find_wrapper, found_class
 from polymeter.models.memory import free_memory
@@ -73,6 +74,7 @@ class UlmModel(BatchModel):
         model = cls.__new__(cls)
         model._set_up(found_class(type(wrapper)), {})
         model._wrapper = wrapper
+        model._shown = ShownByWrapper(None, {})  # it is made already
         if own_hook(wrapper, "use_custom_prompt") is not None:
             model.traits = replace(model.traits, has_own_prompts=True)
         return model
@@ -80,6 +82,7 @@ class UlmModel(BatchModel):
     def _set_up(self, found: FoundUlm, arguments: Mapping[str, Any]) -> None:
         self._found = found
         self._arguments = {**_local_defaults(found), **{name: _local(value) for name, value in arguments.items()}}
+        self._shown = ShownByWrapper(found.cls, self._arguments)
         self._lock = threading.RLock()
         self._wrapper: Any = None
         self._folder: Path | None = None
@@ -100,6 +103,19 @@ class UlmModel(BatchModel):
     def identity(self) -> Mapping[str, Any]:
         """The wrapper's sources, name and arguments."""
         return self._identity
+
+    def plan_showing(self, showings: Sequence[Showing]) -> None:
+        """Take arguments of the constructor from what the tasks state to be shown of videos."""
+        self._shown.plan(showing.video for showing in showings)
+
+    @property
+    def own_showing(self) -> Mapping[str, Any]:
+        """The number of frames and their rate, if they are arguments of the constructor."""
+        return self._shown.followed
+
+    def unfollowed(self, showing: Showing) -> Mapping[str, str]:
+        """Rules for images are followed. Of those for videos, the settings that are arguments of the constructor."""
+        return self._shown.unfollowed_of(showing)
 
     @property
     def joins_repeats(self) -> bool:
@@ -169,7 +185,7 @@ class UlmModel(BatchModel):
         with self._lock:
             if self._wrapper is None:
                 _import_torch(self._found.sources)
-                self._wrapper = _construct(self._found, self._arguments)
+                self._wrapper = _construct(self._found, {**self._shown.arguments, **self._arguments})
             return self._wrapper
 
     def _media(self) -> Path:
@@ -192,11 +208,12 @@ class UlmModel(BatchModel):
             with boundary(ModelError, f"The prompt of {type(wrapper).__name__}"):
                 if handle is None or own_hook(wrapper, "use_custom_prompt") is None:
                     return None
-                if not wrapper.use_custom_prompt(origin.task):
+                dataset = dataset_named(origin)
+                if not wrapper.use_custom_prompt(dataset):
                     return None
                 dumps = handle.functions.dump_image is not None
                 _set_dump_image(wrapper, handle.dump_image if dumps else self._dump_row)
-                return as_messages(as_items(wrapper.build_prompt(_line(handle.prompt_row()), dataset=origin.task)))
+                return as_messages(as_items(wrapper.build_prompt(_line(handle.prompt_row()), dataset=dataset)))
 
     def _dump_row(self, row: Any) -> list[str]:
         """Files of the images in a row, for benchmarks that cannot write them themselves."""

@@ -22,6 +22,7 @@ from polymeter.interop.ulmeval.tasks.dataset import (
     image_count,
     kind_of,
     scoring_of,
+    with_protocol,
 )
 from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
@@ -50,10 +51,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     """
     options = read_run_options(context.options)
     cls = load_class(spec)
-    with naming_its_place(spec.file, lambda error: line_of_data(spec.file, spec.name)):
+    with naming_its_place(spec.file, lambda error: _line_of_data(spec)):
         instance = make_instance(cls, spec, context.data, options, context)
         check_data_is_read(spec, instance, context.data)
-        set_up(spec.name, instance, options)
+        spec = with_protocol(spec, instance)
+        set_up(spec.benchmark, instance, options)
         scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
         dataset = dataset_of(spec, instance, scoring)
     if not context.is_begun and _JUDGE not in context.roles and JUDGE_MODEL not in options.judge_args:
@@ -64,7 +66,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     parameters, n = parameters_for(
         kind_of(spec, instance),
         context.generation,
-        n_images=image_count(spec.name, instance),
+        n_images=image_count(spec.benchmark, instance),
         n=options.num_generations,
         is_endpoint=traits.is_endpoint,
     )
@@ -93,6 +95,10 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     notes = _notes(spec, instance, options, scoring)
     reading = [_READING, file.suffix] if file.suffix != PICKLE else []
     return task_of(spec, prompting, options, context, reduce=reduce, notes=notes, reading=reading)
+
+
+def _line_of_data(spec: TaskSpec) -> int:
+    return line_of_data(spec.file, spec.benchmark, "" if spec.protocol is None else spec.protocol.name)
 
 
 def _file_of(

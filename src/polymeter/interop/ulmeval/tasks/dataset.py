@@ -5,20 +5,25 @@ bases or from nothing; everything that only some of them have is read here, once
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from polymeter.core.errors import PlanError
 from polymeter.core.guest_context import guest_context
+from polymeter.core.media.showing import Showing, read_showing
 from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.guests.own_classes import definer, is_own_class
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval
 from polymeter.tasks.table.base import BASES
-from polymeter.tasks.table.dataset import Dataset
+from polymeter.tasks.table.dataset import Dataset, folders_of
 from polymeter.tasks.table.instances import own_method, request_kind, usual_count
+from polymeter.tasks.table.protocols import PROTOCOL, class_protocol
 from polymeter.tasks.table.rows import table_of
+
+SHOWN = "SHOWN"
+"""The attribute in which a class states what is shown of media."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,9 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
         metrics=_metrics_of(instance),
         is_own=is_own_class(cls),
         is_thread_safe=_is_thread_safe(cls),
+        showing=_showing(spec, instance),
+        dataset_name=spec.benchmark,
+        media_folders=folders_of(instance),
     )
 
 
@@ -99,16 +107,33 @@ def image_count(name: str, instance: Any) -> int:
     return count if isinstance(count, int) and not isinstance(count, bool) and count > 0 else usual_count(name)
 
 
+def with_protocol(spec: TaskSpec, instance: Any) -> TaskSpec:
+    """Return the spec with all that an instance states of its protocol, values that its file computes included.
+
+    Raises:
+        PlanError: if it has an unknown key or a value of the wrong type, or a name that its file does not say.
+    """
+    protocol = class_protocol(instance, spec.benchmark, str(spec.file))
+    name, listed = ("" if one is None else one.name for one in (protocol, spec.protocol))
+    if name != listed:
+        raise PlanError(
+            f"{type(instance).__name__} states the protocol {name!r} once it is loaded, and its file {listed!r}.",
+            where=str(spec.file),
+            hint=f"Write {PROTOCOL} = {{'name': '…'}} in the class: its name becomes part of the task's.",
+        )
+    return replace(spec, protocol=protocol)
+
+
 def check_data_is_read(spec: TaskSpec, instance: Any, data: Mapping[str, str]) -> None:
     """Refuse a table that the run names and the class does not read.
 
     Raises:
         PlanError: if the class makes its data by other ways than ``load_data``.
     """
-    if spec.name in data and not getattr(instance, "data_path", ""):
+    if spec.benchmark in data and not getattr(instance, "data_path", ""):
         raise PlanError(
-            f"{type(instance).__name__} reads its data by other ways than load_data, so --data {spec.name}=… changes "
-            "nothing.",
+            f"{type(instance).__name__} reads its data by other ways than load_data, so --data {spec.benchmark}=… "
+            "changes nothing.",
             where=str(spec.file),
             hint="Put the file where the class looks for it.",
         )
@@ -154,3 +179,20 @@ def _metrics_of(instance: Any) -> dict[str, bool]:
             hint="Write {'name of the metric': True} where higher is better, and False where lower is.",
         )
     return {str(name): value for name, value in metrics.items()}
+
+
+def _showing(spec: TaskSpec, instance: Any) -> Showing:
+    """Return what a class, or the arguments of its constructor, states in ``SHOWN`` to be shown of media. By its
+    ``nframe`` and ``fps`` it makes images itself.
+
+    Raises:
+        PlanError: if it is no mapping of rules.
+    """
+    written = getattr(instance, SHOWN, None) or {}
+    if not isinstance(written, Mapping):
+        raise PlanError(
+            f"{SHOWN} of {type(instance).__name__} is {str(written)[:80]!r}.",
+            where=str(spec.file),
+            hint='Write SHOWN = {"video": {"rule": "cut", "frames": 64}}.',
+        )
+    return read_showing(written, str(spec.file))

@@ -11,16 +11,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from polymeter.core.names.catalog import protocol_name
 from polymeter.guests.reading.sources import bytes_of, packages_needed, tree_of
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN, bound, constants, value_of
+from polymeter.tasks.table.protocols import PROTOCOL, stated_for
 
 URLS: Final = "DATASET_URL"
 SUPPORTED: Final = "supported_datasets"
 PLAIN_BASES: Final = ("TextBaseDataset", "ImageBaseDataset", "VideoBaseDataset")
 """Bases that name no dataset themselves."""
+OF_VIDEOS: Final = "VideoBaseDataset"
+"""VLMEvalKit's base of benchmarks over videos, which is not provided."""
 _OF_ANY_FILE = ("CustomMCQDataset", "CustomTextMCQDataset", "CustomVQADataset")
 """Classes of VLMEvalKit for a file that no class names: they inherit names, and come last in its registry."""
 _MARKS = (URLS.encode(), SUPPORTED.encode())
+_OF_OPENCOMPASS = re.compile(rb"^\s*(?:from|import) opencompass\b", re.MULTILINE)
 _BASE_NAME = re.compile(r"\w+Dataset")
 _METHODS = ("build_prompt", "evaluate", "evaluate_sample")
 
@@ -53,6 +58,16 @@ class DatasetClass:
         value = self.values.get(name)
         return value if isinstance(value, str) else ""
 
+    def stated_protocol(self, dataset: str) -> Any:
+        """The protocol that the class states for one of its datasets, without values that are computed; ``None``: it
+        states none, or the protocol or its name is computed, so that it is known when the file has run.
+        """
+        written = stated_for(self.values.get(PROTOCOL), dataset, self.datasets or (dataset,))
+        if not isinstance(written, Mapping):
+            return None if written is NOT_KNOWN else written
+        known = {key: value for key, value in written.items() if not _is_computed(value)}
+        return None if "name" in written and "name" not in known else known
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetFile:
@@ -68,22 +83,30 @@ class DatasetFile:
     classes: tuple[DatasetClass, ...] = ()
     packages: Mapping[str, int] = field(default_factory=dict)
 
-    def owner_of(self, dataset: str) -> DatasetClass | None:
+    def owner_of(self, dataset: str, protocol: str = "") -> DatasetClass | None:
         """The class that a dataset belongs to: of several that name it the one that derives from the others, else the
         first. VLMEvalKit's classes for any file own no name that another class has.
+
+        Args:
+            dataset: The dataset.
+            protocol: The name of the protocol that the class states for it; empty: it states none. A class from which
+                others derive is then left to them, whatever they state.
         """
         naming = [item for item in self.classes if item.datasets is not None and dataset in item.datasets]
-        owners = [item for item in naming if item.name not in _OF_ANY_FILE] or naming
-        above = {name for item in owners for name in item.ancestors}
+        naming = [item for item in naming if item.name not in _OF_ANY_FILE] or naming
+        owners = [item for item in naming if protocol_name(item.stated_protocol(dataset)) == protocol]
+        above = {name for item in (owners if protocol else naming) for name in item.ancestors}
         return next((item for item in owners if item.name not in above), None)
 
     def named(self) -> Iterator[tuple[str, DatasetClass]]:
-        """Every dataset that is named, with the class that it belongs to."""
-        names = dict.fromkeys(name for item in self.classes for name in item.datasets or ())
-        for name in names:
-            owner = self.owner_of(name)
-            assert owner is not None
-            yield name, owner
+        """Every dataset that is named, under each protocol, with the class that it belongs to."""
+        found = dict.fromkeys(
+            (name, protocol_name(item.stated_protocol(name))) for item in self.classes for name in item.datasets or ()
+        )
+        for name, protocol in found:
+            owner = self.owner_of(name, protocol)
+            if owner is not None:
+                yield name, owner
 
 
 def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
@@ -100,15 +123,24 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
     content = bytes_of(path)
     if not any(mark in content for mark in _MARKS) and not (is_named and b"Dataset" in content):
         return DatasetFile(path)
+    if _OF_OPENCOMPASS.search(content):  # its dataset classes have a base of the same name
+        return DatasetFile(path)
     tree = tree_of(path, content)
     classes = tuple(_ClassReader(tree).classes())
     return DatasetFile(path, classes, dict(packages_needed(tree, path.parent)) if classes else {})
 
 
-def line_of_data(path: Path, dataset: str) -> int:
+def line_of_protocol(path: Path, item: DatasetClass) -> int:
+    """The line of a file where a class, or a base class in the file, states its protocol; else that of the class."""
+    classes = {node.name: node for node in tree_of(path, bytes_of(path)).body if isinstance(node, ast.ClassDef)}
+    statements = (node for name in (item.name, *item.ancestors) for node in classes[name].body)
+    return next((node.lineno for node in statements if PROTOCOL in bound(node)), item.line)
+
+
+def line_of_data(path: Path, dataset: str, protocol: str = "") -> int:
     """The line of a file where a class names a dataset and its URL; that of the class where the names are computed."""
     file = read_file(path, is_named=True)
-    owner = file.owner_of(dataset) or next(iter(file.classes), None)
+    owner = file.owner_of(dataset, protocol) or next(iter(file.classes), None)
     if owner is None:
         return 1
     classes = {node.name: node for node in tree_of(path, bytes_of(path)).body if isinstance(node, ast.ClassDef)}
@@ -187,6 +219,13 @@ class _ClassReader:
                 return {str(key): value if isinstance(value, str) else None for key, value in urls.items()}
         is_inherited = any(base not in PLAIN_BASES and _BASE_NAME.fullmatch(base) for base in bases)
         return None if is_inherited else {}
+
+
+def _is_computed(value: Any) -> bool:
+    if value is NOT_KNOWN:
+        return True
+    values = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return any(map(_is_computed, values))
 
 
 def _is_dataset_class(found: DatasetClass) -> bool:

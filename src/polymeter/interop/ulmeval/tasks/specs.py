@@ -11,16 +11,17 @@ from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.core.format import FileSource, Loaded, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.identity import source_hash
-from polymeter.core.names.catalog import Entry
+from polymeter.core.names.catalog import Entry, named_with_protocol
+from polymeter.core.records.protocol import BenchmarkProtocol, read_protocol
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.ulmeval.tasks.index import NAME
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN
-from polymeter.interop.ulmeval.tasks.reading import PLAIN_BASES, URLS, DatasetClass, read_file
+from polymeter.interop.ulmeval.tasks.reading import PLAIN_BASES, URLS, DatasetClass, line_of_protocol, read_file
 from polymeter.tasks.table.files.finding import table_here
 
 UNKNOWN = "?"
-_ORDER = ("class", "dataset", "TYPE", "MODALITY", "url", "md5", "NUM_GENERATIONS", "METRICS")
+_ORDER = ("class", "dataset", "TYPE", "MODALITY", "url", "md5", "NUM_GENERATIONS", "METRICS", "SHOWN")
 _SCORES = ("evaluate", "evaluate_sample")
 
 
@@ -35,15 +36,14 @@ def load(entry: Entry) -> Loaded:
     """
     if entry.kind == "group":
         return _computed(entry)
-    values = dict(_values(entry.name, _class_of(entry)))
-    return Loaded((_spec(entry.file, entry.name, values, entry.alias),))
+    return Loaded((_spec(entry.file, entry.benchmark, _class_of(entry), entry.alias),))
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     """Return the known values of an entry: key, value, and the file. ``?`` stands for a value that only running the
     file would give.
     """
-    values = dict(_values(UNKNOWN if entry.kind == "group" else entry.name, _class_of(entry)))
+    values = dict(_values(UNKNOWN if entry.kind == "group" else entry.benchmark, _class_of(entry)))
     return [(key, values[key], entry.file) for key in _ORDER if key in values]
 
 
@@ -51,9 +51,11 @@ def check(entry: Entry) -> Iterator[Problem]:
     """Check a class: missing scoring, URLs that nothing verifies, and packages that are not installed.
 
     Raises:
-        PlanError: if the file is broken beyond reading.
+        PlanError: if the file is broken beyond reading, or the protocol that it states.
     """
     item = _class_of(entry)
+    if entry.kind == "task":
+        _protocol_of(entry.file, entry.benchmark, item)
     for message in (*_scoring_problems(item), *_url_problems(item)):
         yield Problem(f"{entry.file}:{item.line}", message)
     for package, line in read_file(entry.file, is_named=True).packages.items():
@@ -71,10 +73,11 @@ def table_source(spec: TaskSpec, context: OpenContext) -> tuple[FileSource, ...]
     if UNKNOWN in (url, md5):
         return None
     with guest_context_with(data=context.data, folder=spec.file.parent):
-        here = table_here(spec.name, url, md5)
+        here = table_here(spec.benchmark, url, md5)
     if here is None and "://" not in url:
         return None  # its code finds it, or fails
-    return (FileSource(spec.name, url, here),) if "://" in url else ()
+    mirrors = () if spec.protocol is None else spec.protocol.mirrors
+    return (FileSource(spec.benchmark, url, here, mirrors),) if "://" in url else ()
 
 
 def _class_of(entry: Entry) -> DatasetClass:
@@ -87,7 +90,7 @@ def _class_of(entry: Entry) -> DatasetClass:
     if entry.kind == "group":
         item = next((item for item in file.classes if item.name == entry.name), None)
     else:
-        item = file.owner_of(entry.name)
+        item = file.owner_of(entry.benchmark, entry.protocol)
     if item is None:
         names = [name for name, _ in file.named()]
         raise PlanError(
@@ -102,7 +105,7 @@ def _values(dataset: str, item: DatasetClass) -> Iterator[tuple[str, Any]]:
     """Yield the values that a class states for one of its datasets."""
     yield "class", item.name
     yield "dataset", dataset
-    for name in ("TYPE", "MODALITY", "NUM_GENERATIONS", "METRICS"):
+    for name in ("TYPE", "MODALITY", "NUM_GENERATIONS", "METRICS", "SHOWN"):
         if name in item.values:
             value = item.values[name]
             yield name, UNKNOWN if value is NOT_KNOWN else value
@@ -115,9 +118,29 @@ def _values(dataset: str, item: DatasetClass) -> Iterator[tuple[str, Any]]:
         yield "md5", UNKNOWN if sums[dataset] is NOT_KNOWN else sums[dataset]
 
 
-def _spec(file: Path, name: str, values: Mapping[str, Any], alias: str = "") -> TaskSpec:
+def _spec(file: Path, dataset: str, item: DatasetClass, alias: str = "") -> TaskSpec:
+    protocol = _protocol_of(file, dataset, item)
     sources = files_behind([file])
-    return TaskSpec(name, NAME, file, values, source_hash(sources), sources, alias)
+    return TaskSpec(
+        named_with_protocol(dataset, item.stated_protocol(dataset)),
+        NAME,
+        file,
+        dict(_values(dataset, item)),
+        source_hash(sources),
+        sources,
+        alias,
+        protocol=protocol,
+    )
+
+
+def _protocol_of(file: Path, dataset: str, item: DatasetClass) -> BenchmarkProtocol | None:
+    """Return the protocol of a dataset, as far as it is known without running the file.
+
+    Raises:
+        PlanError: if it has an unknown key, or a value of the wrong type.
+    """
+    stated = item.stated_protocol(dataset)
+    return None if stated is None else read_protocol(stated, f"{file}:{line_of_protocol(file, item)}")
 
 
 def _computed(entry: Entry) -> Loaded:
@@ -127,9 +150,10 @@ def _computed(entry: Entry) -> Loaded:
     names = dataset_names(entry.file, item.name)
     if not names:
         raise PlanError(f"{item.name} names no dataset.", where=f"{entry.file}:{item.line}")
-    specs = tuple(_spec(entry.file, name, dict(_values(name, item))) for name in names)
-    group = GroupSpec(entry.name, "", tuple(names), file=entry.file)
-    return Loaded(specs, () if entry.name in names else (group,))
+    specs = tuple(_spec(entry.file, name, item) for name in names)
+    members = tuple(spec.name for spec in specs)
+    group = GroupSpec(entry.name, "", members, file=entry.file)
+    return Loaded(specs, () if entry.name in members else (group,))
 
 
 def _scoring_problems(item: DatasetClass) -> Iterator[str]:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.errors import PlanError
+
 
 @dataclass
 class DatasetInfo:
@@ -89,19 +91,27 @@ def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[dict[str, A
         args: Its settings, as in ``dataset_args``.
 
     Raises:
-        PlanError: if there is no such benchmark, or its code cannot be loaded.
+        PlanError: if there is no such benchmark, it is one of 1.x, or its code cannot be loaded.
         DataError: if its data is missing.
     """
     from polymeter.api.settings import read_settings
     from polymeter.core.format import OpenContext
     from polymeter.core.guest_context import guest_context
+    from polymeter.interop.evalscope.tasks.collection import ONE_BY_ONE
     from polymeter.interop.evalscope.tasks.guest import make_all_prompts
-    from polymeter.interop.evalscope.tasks.index import load
+    from polymeter.interop.evalscope.tasks.index import NAME, load
     from polymeter.run.plan.selection import build_catalog
 
     settings, parity = read_settings(), guest_context().parity
     catalog = build_catalog(settings.include_paths, settings.cache_dir, parity)
-    (spec,) = load(catalog.get(name), catalog).tasks
+    entry = catalog.get(name)
+    if entry.format != NAME:
+        raise PlanError(
+            f"{name!r} is no benchmark of EvalScope 0.17, and Polymeter draws collections from those only.",
+            where=str(entry.file),
+            hint=ONE_BY_ONE,
+        )
+    (spec,) = load(entry, catalog).tasks
     return make_all_prompts(spec, args, OpenContext(data=settings.data, cache_dir=settings.cache_dir, parity=parity))
 
 

@@ -65,10 +65,21 @@ class OutputsStructure:
         return str(folder)
 
 
-def jsonl_to_list(jsonl_file: str | Path) -> list[Any]:
-    """The values of a file with one JSON value in each line; empty lines are skipped."""
-    text = Path(jsonl_file).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.split("\n") if line.strip()]
+def jsonl_to_list(jsonl_file: str | Path, skip_invalid: bool = False) -> list[Any]:
+    """The values of a file with one JSON value in each line; empty lines are skipped.
+
+    Args:
+        jsonl_file: The file.
+        skip_invalid: Skip lines that are no JSON objects, too.
+
+    Raises:
+        json.JSONDecodeError: if a line is no JSON.
+    """
+    text = Path(jsonl_file).read_text(encoding="utf-8-sig")
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    if not skip_invalid:
+        return [json.loads(line) for line in lines]
+    return [value for line in lines if isinstance(value := _value(line), dict)]
 
 
 def dump_jsonl_data(data_list: Any, jsonl_file: str | Path, dump_mode: str = "overwrite") -> None:
@@ -88,7 +99,7 @@ def dump_jsonl_data(data_list: Any, jsonl_file: str | Path, dump_mode: str = "ov
 
 def csv_to_list(csv_file: str | Path) -> list[dict[str, str]]:
     """The rows of a CSV file, with the names in its first line as keys."""
-    with Path(csv_file).open(encoding="utf-8", newline="") as file:
+    with Path(csv_file).open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -98,12 +109,12 @@ def csv_to_jsonl(csv_file: str | Path, jsonl_file: str | Path) -> None:
 
 
 def jsonl_to_csv(jsonl_file: str | Path, csv_file: str | Path) -> None:
-    """Write JSON lines as a CSV file, with the names of the first one as its columns."""
+    """Write JSON lines as a CSV file, with all their names as its columns, in the order in which they first occur."""
     records = jsonl_to_list(jsonl_file)
     if not records:
         return
     with Path(csv_file).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(records[0]))
+        writer = csv.DictWriter(file, list(dict.fromkeys(name for record in records for name in record)))
         writer.writeheader()
         writer.writerows(records)
 
@@ -146,3 +157,10 @@ def get_valid_list(input_list: Iterable[Any], candidate_list: Sequence[Any]) -> 
     """Split values into those that are among the candidates and those that are not."""
     items = list(input_list)
     return [item for item in items if item in candidate_list], [item for item in items if item not in candidate_list]
+
+
+def _value(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError:
+        return None

@@ -4,7 +4,7 @@ become results with their errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -22,6 +22,7 @@ from polymeter.interop.evalscope.tasks.scoring.report import Report, analyse
 from polymeter.interop.evalscope.tasks.scoring.reviews import REVIEW_KEY, answers_of
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions
 from polymeter.stats import estimate
+from polymeter.stats.means.clusters import Partition
 
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
 REPORTS = "reports"
@@ -53,6 +54,9 @@ class SubsetNumber:
         score: What the adapter computed.
         n: How many records it says that this rests on.
         values: One number for each record, where they are known.
+        clusters: What each of these records shares with others; empty if they share nothing.
+        is_rising: Whether more is better; ``None``: unknown.
+        is_part: Whether it is of a part of its records, so that nothing is missing where it rests on fewer.
     """
 
     subset: str
@@ -60,6 +64,9 @@ class SubsetNumber:
     score: Any
     n: int
     values: tuple[float, ...]
+    clusters: tuple[Hashable, ...] = ()
+    is_rising: bool | None = None
+    is_part: bool = False
 
 
 def reduce_rows(
@@ -225,7 +232,7 @@ def results_of_numbers(
     for metric, items in by_metric.items():
         whole = _whole(metric, items)
         if metric in reported:
-            whole = SubsetNumber("", metric, reported[metric], whole.n, ())
+            whole = SubsetNumber("", metric, reported[metric], whole.n, (), (), whole.is_rising, whole.is_part)
         yield _result(whole, (), (artifact,), seed)
         if len({item.subset for item in numbers}) > 1:
             for item in items:
@@ -240,7 +247,9 @@ def _whole(metric: str, items: Sequence[SubsetNumber]) -> SubsetNumber:
     is_plain = n > 0 and all(_is_real(item.score) for item in items)
     score = sum(item.score * item.n for item in items) / n if is_plain else None
     are_known = all(len(item.values) == item.n for item in items)
-    return SubsetNumber("", metric, score, n, tuple(v for item in items for v in item.values) if are_known else ())
+    values = tuple(v for item in items for v in item.values) if are_known else ()
+    clusters = tuple((item.subset, one) for item in items for one in item.clusters)
+    return SubsetNumber("", metric, score, n, values, clusters, items[0].is_rising, items[0].is_part)
 
 
 def _result(item: SubsetNumber, subset: tuple[str, ...], artifacts: tuple[str, ...], seed: int) -> Result:
@@ -248,8 +257,12 @@ def _result(item: SubsetNumber, subset: tuple[str, ...], artifacts: tuple[str, .
     is_known = len(item.values) == item.n > 0 and _is_real(item.score)
     # The adapter's number is unchanged; only its error is estimated from the values.
     aggregation = Aggregation("mean", lambda _: item.score, uncertainty="mean") if is_known else _AS_IT_IS
+    are_clustered = is_known and len(item.clusters) == item.n
     estimated = estimate(
-        item.values if is_known else (item.score,), aggregation, seed=seed_for(seed, item.metric, item.subset)
+        item.values if is_known else (item.score,),
+        aggregation,
+        clusters=Partition.of(item.clusters) if are_clustered else None,
+        seed=seed_for(seed, item.metric, item.subset),
     )
     return Result(
         item.metric,
@@ -260,8 +273,9 @@ def _result(item: SubsetNumber, subset: tuple[str, ...], artifacts: tuple[str, .
         estimated.stderr,
         estimated.interval,
         estimated.method,
-        True if item.metric.startswith(_RISING) else None,
+        True if item.metric.startswith(_RISING) else item.is_rising,
         artifacts,
+        n_planned=item.n if item.is_part else None,
         ci_method=estimated.ci_method,
         no_interval=estimated.no_interval,
         spread=estimated.spread,

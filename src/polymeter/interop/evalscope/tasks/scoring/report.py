@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,9 @@ class ReportKey:
     subset_name = "Subset"
     num = "Num"
     score = "Score"
+    raw_score = "Raw Score"
+    display_score = "Display Score"
+    overall_score = "OVERALL"
 
 
 @dataclass
@@ -285,23 +288,36 @@ class ReportGenerator:
 
 
 def report_rows(
-    report: Report, flatten_metrics: bool = True, flatten_categories: bool = True, add_overall_metric: bool = False
+    report: Any,
+    flatten_metrics: bool = True,
+    flatten_categories: bool = True,
+    add_overall_metric: bool = False,
+    is_shown: Callable[[Any], bool] = lambda subset: True,
 ) -> list[dict[str, Any]]:
-    """The rows of a report's table, all with the same columns; see ``Report.to_dataframe``."""
+    """The rows of a report's table, all with the same columns; see ``Report.to_dataframe``.
+
+    Args:
+        report: A report of either generation.
+        flatten_metrics: Rows of all metrics, not of the first alone.
+        flatten_categories: A column for each level of categories.
+        add_overall_metric: A row ``OVERALL`` after the rows of a metric that has more than one, unless it has one.
+        is_shown: Whether a subset has a row.
+    """
     rows = []
     for metric in report.metrics if flatten_metrics else report.metrics[:1]:
         leaves = [
             (category.name, subset.name, subset.num, subset.score)
             for category in metric.categories
             for subset in category.subsets
+            if is_shown(subset)
         ]
-        if add_overall_metric and len(leaves) > 1:
-            leaves.append((("-",), "OVERALL", metric.num, metric.score))
+        if add_overall_metric and len(leaves) > 1 and all(leaf[1] != ReportKey.overall_score for leaf in leaves):
+            leaves.append((("-",), ReportKey.overall_score, metric.num, metric.score))
         rows += [_report_row(report, metric.name, *leaf) for leaf in leaves]
     return _with_levels(rows) if flatten_categories else rows
 
 
-def analyse(report: Report, role_client: RoleClient) -> str:
+def analyse(report: Any, role_client: RoleClient) -> str:
     """A judge's text about a report: for readers, never a score.
 
     Args:
@@ -321,7 +337,7 @@ def analyse(report: Report, role_client: RoleClient) -> str:
 
 
 def _report_row(
-    report: Report, metric: str, category: Sequence[str], subset: str, num: int, score: float
+    report: Any, metric: str, category: Sequence[str], subset: str, num: int, score: float
 ) -> dict[str, Any]:
     return {
         ReportKey.model_name: report.model_name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from polymeter.core.errors import DataError, PlanError
 from polymeter.interop.evalscope.tasks.scoring.report import Report, report_rows
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     import pandas
 
 _LOG = logging.getLogger("polymeter")
+
+
+class TabularReport(Protocol):
+    """A report of either generation of EvalScope."""
+
+    def to_dataframe(
+        self, flatten_metrics: bool = True, flatten_categories: bool = True, add_overall_metric: bool = False
+    ) -> pandas.DataFrame:
+        """The report as a table, one row for each metric and subset."""
 
 
 def get_report_list(reports_path_list: Iterable[str | Path]) -> list[Report]:
@@ -31,7 +40,7 @@ def get_report_list(reports_path_list: Iterable[str | Path]) -> list[Report]:
 
 
 def get_data_frame(
-    report_list: Sequence[Report],
+    report_list: Sequence[TabularReport],
     flatten_metrics: bool = True,
     flatten_categories: bool = True,
     add_overall_metric: bool = False,
@@ -82,7 +91,7 @@ def gen_table(
     return str(tabulate(table, headers=columns, tablefmt="grid", showindex=False))
 
 
-def _check_any(reports: Sequence[Report]) -> None:
+def _check_any(reports: Sequence[TabularReport]) -> None:
     if not reports:
         raise PlanError(
             "There are no reports to make a table of.", hint="Give report_list, or folders that hold reports as JSON."

@@ -95,8 +95,17 @@ def keep_answer(record: Any, answer: Any) -> Review:
     return Review(gold="", pred=answer, result=None)
 
 
-def score_rollout(benchmark: OpenBenchmark, review: ReviewAnswer, sample: Sample, rollout: Rollout) -> Score:
+def score_rollout(
+    benchmark: OpenBenchmark, review: ReviewAnswer, sample: Sample, rollout: Rollout, *, is_judged: bool = False
+) -> Score:
     """Review every answer to one record.
+
+    Args:
+        benchmark: The benchmark.
+        review: Reviews one answer.
+        sample: The record.
+        rollout: Its rollout.
+        is_judged: Whether a judge may be shown the answer, so that it is not known what was read from it.
 
     Raises:
         ScoreError: if the adapter raised, or there is no answer.
@@ -110,11 +119,14 @@ def score_rollout(benchmark: OpenBenchmark, review: ReviewAnswer, sample: Sample
     if benchmark.mode.output_type in (OutputType.MULTIPLE_CHOICE, OutputType.CONTINUOUS):
         log["contents"] = answers  # made of several numbers; other answers stand in their exchanges
     preds = [item["pred"] for item in reviews]
+    values = _values([item["result"] for item in reviews], benchmark.adapter.metric_list)
+    is_read = len(preds) == 1 and not is_judged
     return Score(
-        _values([item["result"] for item in reviews], benchmark.adapter.metric_list),
+        values,
         _as_text(reviews[0]["gold"]),
         _as_text(preds[0] if len(preds) == 1 else preds),
         log=log,
+        extracted=dict.fromkeys(values, _part(preds[0])) if is_read else {},
     )
 
 
@@ -148,6 +160,11 @@ def _is_same(reference: Any, record: Any) -> bool:
     if reference is record:
         return True
     return type(reference) is type(record) and isinstance(reference, (dict, str)) and reference == record
+
+
+def _part(pred: Any) -> str | None:
+    """Return what an adapter has read from an answer, as text."""
+    return None if pred is None or pred == "" else pred if isinstance(pred, str) else repr(pred)
 
 
 def _as_text(value: Any) -> str:

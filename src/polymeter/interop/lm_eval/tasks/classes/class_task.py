@@ -101,6 +101,7 @@ def compile_class(spec: TaskSpec, traits: ModelTraits, context: OpenContext, opt
         num_fewshot=asked.n_fewshot,
         reading=ReadingRules(is_separated=False, stops_anywhere=context.parity.on("stop-in-reasoning")),
         keeps_answers_only=options.predict_only,
+        repeats=repeats,
     )
 
 

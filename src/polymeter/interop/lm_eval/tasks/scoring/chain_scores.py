@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
 from operator import attrgetter
@@ -25,9 +25,11 @@ from polymeter.interop.lm_eval.tasks.scoring.chains import Chain, chains
 from polymeter.interop.lm_eval.tasks.scoring.choice_scores import choice_scores
 from polymeter.interop.lm_eval.tasks.scoring.metrics import MetricConfig, bind_metrics, unvalued
 from polymeter.interop.lm_eval.tasks.scoring.text_scores import refuse_pairs_under_means, text_scores
+from polymeter.metrics.text import text_compared
 from polymeter.tasks.yaml.outputs.choices import argmax
 from polymeter.tasks.yaml.prompts.empty_options import only_offered
 from polymeter.tasks.yaml.registration import code_files
+from polymeter.tasks.yaml.scoring.filters import INVALID
 from polymeter.tasks.yaml.scoring.metrics import BoundMetric
 from polymeter.tasks.yaml.scoring.readings import as_text
 
@@ -86,6 +88,7 @@ class LmEvalScorer:
         is_guest: Whether a row is passed to an author's function, which may change it.
         has_errors_of_lm_eval: Whether standard errors are those that lm-eval computes.
         notes: What the user should know.
+        extract: The part of a generated answer that a metric compares, by metric, as far as it is known.
     """
 
     task: str
@@ -98,6 +101,7 @@ class LmEvalScorer:
     is_guest: bool = False
     has_errors_of_lm_eval: bool = False
     notes: tuple[str, ...] = ()
+    extract: Mapping[str, Callable[[Any], str | None]] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -131,6 +135,7 @@ class LmEvalScorer:
         # An author's function may change the row, so every chain after the first gets an untouched copy.
         rows = [doc, *[copy.deepcopy(doc) if self.is_guest else doc for _ in self.chains[1:]]]
         values: dict[MetricKey, Any] = {}
+        extracted: dict[MetricKey, str | None] = {}
         sources: dict[str, str] = {}
         answer: str | None = None
         for chain, row in zip(self.chains, rows, strict=True):
@@ -141,7 +146,10 @@ class LmEvalScorer:
             sources.update(parts)
             for metric, value in of_metric.items():
                 values[metric, chain.name] = value
-        return Score(values, self.shown(doc), answer, None, {SOURCES: sources} if sources else {})
+                extract = self.extract.get(metric)
+                if extract is not None and results and isinstance(results[0], str):
+                    extracted[metric, chain.name] = None if results[0] == INVALID else extract(results[0])
+        return Score(values, self.shown(doc), answer, None, {SOURCES: sources} if sources else {}, extracted=extracted)
 
 
 def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: Parity = NO_PARITY) -> LmEvalScorer:
@@ -171,11 +179,25 @@ def make_scorer(spec: TaskSpec, config: ScoredConfig, facts: TaskFacts, parity: 
         answer=partial(_likeliest, facts.fields) if config.output_type == MULTIPLE_CHOICE else as_answered,
         is_guest=process is not None,
         has_errors_of_lm_eval=parity.on("resampled-error"),
+        extract={} if process else _extractors(str(config.output_type), bound, parity),
         notes=tuple(
             f"Metric {name!r} of task {spec.name!r} has no value for output type {config.output_type!r}."
             for name in without
         ),
     )
+
+
+def _extractors(
+    output_type: str, bound: Sequence[BoundMetric], parity: Parity
+) -> Mapping[str, Callable[[Any], str | None]]:
+    """The part of a generated answer that each of our own metrics compares."""
+    if output_type != GENERATE or parity.on("exact-as-written"):
+        return {}
+    return {
+        metric.name: partial(text_compared, **metric.kwargs)
+        for metric in bound
+        if metric.score is None and metric.name in ("exact_match", "acc")
+    }
 
 
 def answers_only(rollout: Rollout) -> Score:

@@ -120,7 +120,7 @@ def _dataset_names(cls: Any) -> list[str]:
 
 
 def _entries() -> list[str]:
-    return [entry.name for entry in _catalog() if entry.format in _FORMATS and entry.kind == "task"]
+    return [entry.benchmark for entry in _catalog() if entry.format in _FORMATS and entry.kind == "task"]
 
 
 def _listed(name: str) -> Any:
@@ -134,7 +134,7 @@ def _listed_where(fits: Callable[[TaskSpec], bool], name: str | None = None) -> 
 
     catalog = _catalog()
     for entry in catalog:
-        if entry.format in _FORMATS and entry.kind == "task" and name in (None, entry.name):
+        if entry.format in _FORMATS and entry.kind == "task" and name in (None, entry.name, entry.benchmark):
             spec = FORMATS.get(entry.format).load(entry, catalog).tasks[0]
             if fits(spec):
                 return load_class(spec)

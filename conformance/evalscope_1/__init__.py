@@ -1,0 +1,1 @@
+"""EvalScope 1.x: its own adapters on generated rows, in both tools."""

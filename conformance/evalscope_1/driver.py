@@ -1,0 +1,145 @@
+"""Runs the cases with one scripted model, and writes down what came of them. It is a script for EvalScope 1.x: it runs
+unmodified where EvalScope is installed, and under ``polymeter python``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import shutil
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from conformance.contained import only_this_machine
+from conformance.evalscope_1.stand_ins import serve_rows
+from conformance.frame import Observation, plain, write_observation
+
+
+def main() -> None:
+    """Run the cases that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path, help="where the book and the rows are")
+    parser.add_argument("side", help="which tool")
+    parser.add_argument("model", help="which scripted model")
+    parser.add_argument("out", type=Path, help="the file of observations")
+    parser.add_argument("--endpoint", required=True, help="address of the scripted endpoint")
+    parser.add_argument("--only", default="*", help="glob of cases")
+    options = parser.parse_args()
+    only_this_machine()
+    place: dict[str, str] = {}
+    serve_rows(place)
+    for line in (options.work / "cases.jsonl").read_text(encoding="utf-8").splitlines():
+        case = json.loads(line)
+        if fnmatch.fnmatchcase(case["name"], options.only):
+            place["current"] = str(options.work / "rows" / case["adapter"])
+            write_observation(options.out, observe(case, options))
+
+
+def observe(case: dict[str, Any], options: argparse.Namespace) -> Observation:
+    """What the tool makes of one case."""
+    from evalscope import TaskConfig, run_task
+
+    observed = Observation(case["name"], options.model)
+    folder = options.work / f"{options.side}-runs" / options.model / case["name"]
+    shutil.rmtree(folder, ignore_errors=True)
+    key = f"{options.side}|{case['name']}"
+    judge = {"model_id": case.get("judge", "judge"), "api_url": options.endpoint, "api_key": key}
+    try:
+        run_task(
+            TaskConfig(
+                model=options.model,
+                eval_type="openai_api",
+                api_url=options.endpoint,
+                api_key=key,
+                datasets=[case["adapter"]],
+                dataset_args={case["adapter"]: case["args"]},
+                dataset_dir=str(folder / "copies"),
+                work_dir=str(folder / "run"),
+                no_timestamp=True,
+                eval_batch_size=1,
+                seed=42,
+                generation_config={"temperature": 0.0, "max_tokens": 512, "retries": 1},
+                judge={"models": [judge]},
+                **case["config"],
+            )
+        )
+    except BaseException as error:  # SystemExit is how a script ends elsewhere
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        traceback.print_exc()
+        observed.failure = f"{type(error).__name__}: {error}"[:500]
+        return observed
+    report = _read_report(folder / "run", case["adapter"])
+    if report is None:
+        observed.failure = "no report was written"
+        return observed
+    observed.values, nums = _values(report)
+    if not observed.values:
+        observed.failure = "nothing was scored"
+        return observed
+    observed.samples = {"report": nums, **_reviews(folder / "run")}
+    return observed
+
+
+def _read_report(run: Path, adapter: str) -> dict[str, Any] | None:
+    files = sorted(run.glob(f"reports/*/{adapter}.json"))
+    return json.loads(files[0].read_text(encoding="utf-8")) if files else None
+
+
+def _values(report: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A report's scores, and its counts and names, by where they stand."""
+    scores: dict[str, Any] = {}
+    counts: dict[str, Any] = {key: report.get(key) for key in ("dataset_name", "dataset_pretty_name", "num")}
+    counts["primary"] = json.dumps(report.get("primary_metric_identity"), sort_keys=True)
+    for metric in report["metrics"]:
+        identity = metric["identity"]
+        dimensions = json.dumps(identity.get("dimensions") or {}, sort_keys=True)
+        place = f"{identity['name']}:{identity['aggregation']}{dimensions}"
+        counts[f"semantics {place}"] = json.dumps(metric.get("semantics"), sort_keys=True)
+        _note(metric, place, scores, counts)
+        for category in metric["categories"]:
+            name = category["name"]
+            inner = f"{place}, {'/'.join(name) if isinstance(name, list) else name}"
+            _note(category, inner, scores, counts)
+            for subset in category["subsets"]:
+                _note(subset, f"{inner}, {subset['name']}", scores, counts)
+    return scores, counts
+
+
+def _note(node: dict[str, Any], place: str, scores: dict[str, Any], counts: dict[str, Any]) -> None:
+    scores[place] = node["score"]
+    counts[f"num {place}"] = node["num"]
+    if "macro_score" in node:
+        scores[f"{place} (macro)"] = node["macro_score"]
+
+
+def _reviews(run: Path) -> dict[str, dict[str, Any]]:
+    """What each sample's review holds: values, the parsed answer and its target."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in sorted(run.glob("reviews/*/**/*.jsonl")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            review = json.loads(line)
+            sample = review["sample_score"]
+            score = sample["score"]
+            # A subset with a slash in its name has a folder there, and an underscore here.
+            subset = "_".join(file.with_suffix("").relative_to(run / "reviews").parts[1:])
+            place = f"{subset}/{review['index']}"
+            if score.get("status") != "success":
+                # Without a score there is nothing but that: here the sample is one that could not be scored.
+                found[place] = {"has a score": False}
+                continue
+            found[place] = {
+                **{f"value {name}": plain(one) for name, one in (score.get("value") or {}).items()},
+                "extracted": score.get("extracted_prediction"),
+                "target": review.get("target"),
+                "place": [sample.get(name) for name in ("sample_id", "group_id", "generation_index")],
+            }
+    return found
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()

@@ -1,0 +1,147 @@
+"""A scripted endpoint on this machine: three models that answer from a book, and a judge. It notes what it was asked.
+
+A request's key names its side and its case (``theirs|gsm8k``), so both tools may ask at the same time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import threading
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from conformance.evalscope_1.stand_ins import key_of, texts_of
+from conformance.frame import MODELS
+from conformance.judge import verdict
+
+JUDGES = ("judge", "judge-that-rambles")
+_UNEXPECTED = ("I cannot tell.", "ANSWER: B", "The answer is 3.", "yes", "")
+
+
+class Script:
+    """What the models say and what they were asked.
+
+    Args:
+        book: The answers by case, key of the request, and model.
+    """
+
+    def __init__(self, book: Mapping[str, Mapping[str, Mapping[str, str]]]) -> None:
+        self._book = book
+        self._lock = threading.Lock()
+        self.asked: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+
+    def answer(self, side: str, case: str, model: str, asked: Mapping[str, Any]) -> str:
+        """The text of an answer."""
+        messages = asked["messages"]
+        with self._lock:
+            self.asked[side, case, model].append(json.dumps([_plain(one) for one in messages], ensure_ascii=False))
+        if model not in MODELS:
+            return judged(model, "\n".join(text for one in messages for text in texts_of(one.get("content"))))
+        said = self._book.get(case.partition("@")[0], {}).get(key_of(messages))
+        return said[model] if said else _UNEXPECTED[zlib.crc32(key_of(messages).encode()) % len(_UNEXPECTED)]
+
+
+def judged(judge: str, prompt: str) -> str:
+    """What a judge says: by a contract where the prompt states one, else by words of the prompt."""
+    number = zlib.crc32(prompt.encode("utf-8", "replace"))
+    stated = re.findall(r'^- "(\w+)": (.*)$', prompt, re.M)
+    if not stated:
+        return verdict(prompt)
+    value = json.dumps({key: _value(form, number >> place) for place, (key, form) in enumerate(stated)})
+    if judge == "judge-that-rambles" and number % 3 == 0:
+        return ("No verdict.", f"{value}\n{value}", value[:-1])[number // 3 % 3]
+    return value if number % 5 else f"Here it is:\n```json\n{value}\n```"
+
+
+def _value(form: str, number: int) -> Any:
+    labels = re.findall(r'"([^"]*)"', form)
+    if labels:
+        return labels[number % len(labels)]
+    bounds = [float(one) for one in re.findall(r"[<>]=? (-?\d+(?:\.\d+)?)", form)]
+    low, high = (bounds[0], bounds[-1]) if len(bounds) > 1 else (0, 1)
+    if "true or false" in form:
+        return bool(number % 2)
+    if "integer" in form:
+        return int(low) + number % (int(high - low) + 1)
+    if "number" in form:
+        return low + (high - low) * (number % 5) / 4
+    return [] if "a list" in form else "as the answer says"
+
+
+def _plain(message: Mapping[str, Any]) -> list[Any]:
+    """A message's role and content; media by their digests, whatever their form on the wire."""
+    content = message.get("content")
+    parts = [content] if isinstance(content, str) else list(content or [])
+    return [message.get("role"), *[_part(one) for one in parts]]
+
+
+def _part(part: Any) -> Any:
+    if isinstance(part, str):
+        return part
+    if part.get("type") == "text":
+        return part["text"]
+    kind = part.get("type", "")
+    value = part.get(kind, {})
+    data = value.get("url") or value.get("data") or "" if isinstance(value, Mapping) else str(value)
+    return [kind, hashlib.sha256(str(data).rpartition("base64,")[2].encode()).hexdigest()[:16]]
+
+
+@contextmanager
+def serve(script: Script) -> Iterator[str]:
+    """The endpoint's address, up to ``/v1``, as long as it is needed."""
+
+    class Handler(_Handler):
+        said = script
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    said: Script
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        side, _, case = self.headers.get("Authorization", "").removeprefix("Bearer ").partition("|")
+        model = asked["model"]
+        text = self.said.answer(side, case, model, asked)
+        choices = [
+            {"index": i, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+            for i in range(asked.get("n") or 1)
+        ]
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        self._answer(
+            {"id": "x", "object": "chat.completion", "created": 0, "usage": usage, "choices": choices, "model": model}
+        )
+
+    def do_GET(self) -> None:
+        self._answer({"data": [{"id": name, "object": "model"} for name in (*MODELS, *JUDGES)]})
+
+    def log_message(self, *_: Any) -> None:
+        """Requests are not shown."""
+
+    def _answer(self, content: Mapping[str, Any]) -> None:
+        body = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def in_order(asked: Sequence[str]) -> dict[str, str]:
+    """Requests by their place in their alphabetical order: tools ask in orders of their own."""
+    return {f"{place:04}": one for place, one in enumerate(sorted(asked))}

@@ -1,0 +1,125 @@
+"""The suite against EvalScope 1.14.1: its own adapters on generated rows, in both tools."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from conformance.answers import generator
+from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
+from conformance.evalscope.suite import write_sentence_model
+from conformance.evalscope_1.endpoint import Script, in_order, serve
+from conformance.frame import MODELS, Observation, python_of, read_observations, run_child
+
+_ENVIRONMENT = ".venv-evalscope-1"
+_LEAST = 120
+_PING = '[["user", "ping"]]'
+_DRIVER = Path(__file__).with_name("driver.py")
+
+# Deliberate differences, by their rows in docs/differences.md. These stay with ``--parity`` too.
+STAYS: Sequence[Expected] = (
+    Expected("a report hook that reads reviews", tasks="visualoverload*", names="failure", stays=True),
+    Expected("samples that are all excluded", names="failure", here="Nothing was scored", stays=True),
+)
+EXPECTED: Sequence[Expected] = (*STAYS,)
+
+
+def run(seed: int, work: Path, parity: str, only: str) -> bool:
+    """Run both tools and print the comparison; whether it is as it should be."""
+    sides = {"off": ["here"], "on": ["parity"], "both": ["here", "parity"]}[parity]
+    book = _book(seed, work, only)
+    with (work / "cases.jsonl").open("w", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(case) + "\n" for entry in book for case in _cases(entry, seed))
+    write_sentence_model(work / "nltk_data")
+    script = Script({entry["name"]: entry["answers"] for entry in book if "answers" in entry})
+    with serve(script) as endpoint:
+        theirs = _observed(work, "theirs", endpoint, only, script)
+        ours = {side: _observed(work, side, endpoint, only, script) for side in sides}
+    unknown = check_rows(EXPECTED)
+    for row in unknown:
+        print(f"docs/differences.md has no row {row!r}")
+    is_good = not unknown
+    for side, observed in ours.items():
+        title = "with --parity evalscope" if side == "parity" else "as Polymeter scores by itself"
+        made = compare(theirs, observed, EXPECTED if side == "here" else STAYS)
+        n_adapters = len({task.partition("@")[0] for task in made.tasks})
+        print(f"{n_adapters} adapters, some of them in several ways")
+        is_enough = only != "*" or n_adapters >= _LEAST
+        is_good = print_comparison(made, title, 0) and is_enough and is_good
+    return is_good
+
+
+def census(work: Path) -> bool:
+    """List, load and construct the installed adapters, and print what fails, and why; whether enough of them do."""
+    from conformance.evalscope.census import adapters_folder
+    from conformance.evalscope_1.census import census_of
+
+    return census_of(adapters_folder())
+
+
+def _book(seed: int, work: Path, only: str) -> list[dict[str, Any]]:
+    """Rows and answers of all adapters that can read generated rows; the others are named with the reason."""
+    variables = {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
+    arguments = [str(work), "--seed", str(seed), "--only", only.partition("@")[0]]
+    python = python_of(_ENVIRONMENT)
+    run_child(python, "conformance.evalscope_1.prepare", arguments, environment=variables, log=work / "prepare.log")
+    book = [json.loads(line) for line in (work / "book.jsonl").read_text(encoding="utf-8").splitlines()]
+    reasons = Counter(entry["failure"] for entry in book if "failure" in entry)
+    print(f"{len(book) - sum(reasons.values())} of {len(book)} adapters read generated rows; the others:")
+    for entry in book:
+        if "failure" in entry:
+            print(f"  {entry['name']}: {entry['failure'][:120]}")
+    return book
+
+
+def _cases(entry: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
+    """An adapter as it is, and some in further ways: a limit, repeats, shuffled choices, a judge that rambles."""
+    if "failure" in entry:
+        return
+    name, args = entry["name"], entry["args"]
+    yield {"name": name, "adapter": name, "args": args, "config": {}}
+    further = {
+        "limit": {"config": {"limit": 2}},
+        "repeats": {"config": {"repeats": 2}, "args": {**args, "aggregation": "mean_and_pass_at_k"}},
+        "shuffled": {"args": {**args, "shuffle": True}},
+        "rambles": {"judge": "judge-that-rambles"},
+    }
+    way = generator("way", seed, name).choice([*further, "", ""])
+    if way:
+        yield {"name": f"{name}@{way}", "adapter": name, "args": args, "config": {}, **further[way]}
+
+
+def _observed(work: Path, side: str, endpoint: str, only: str, script: Script) -> Observations:
+    """What one tool makes of the cases with each model, one process for each."""
+    with ThreadPoolExecutor(len(MODELS)) as pool:
+        files = list(pool.map(lambda model: _drive(work, side, model, endpoint, only), MODELS))
+    observed = {key: one for file in files for key, one in read_observations(file).items()}
+    for (case, model), one in observed.items():
+        _add_prompts(one, side, case, model, script)
+    return observed
+
+
+def _add_prompts(one: Observation, side: str, case: str, model: str, script: Script) -> None:
+    # Polymeter asks once whether the endpoint answers before it sends anything.
+    one.prompts = in_order([asked for asked in script.asked[side, case, model] if asked != _PING])
+
+
+def _drive(work: Path, side: str, model: str, endpoint: str, only: str) -> Path:
+    """Run the driver for one model: as EvalScope runs it, or under ``polymeter python``; its file of observations."""
+    observed, log = work / f"{side}-{model}.jsonl", work / f"{side}-{model}.log"
+    observed.unlink(missing_ok=True)
+    log.unlink(missing_ok=True)
+    variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "NLTK_DATA": str(work / "nltk_data")}
+    if side == "parity":
+        variables["POLYMETER_PARITY"] = "evalscope"
+    arguments = [str(work), side, model, str(observed), "--endpoint", endpoint, "--only", only]
+    python = python_of(_ENVIRONMENT)
+    if side == "theirs":
+        run_child(python, "conformance.evalscope_1.driver", arguments, environment=variables, log=log)
+    else:
+        run_child(python, "polymeter", ["python", str(_DRIVER), *arguments], environment=variables, log=log)
+    return observed

@@ -1,0 +1,1 @@
+"""The classes that authors of EvalScope 1.x subclass."""

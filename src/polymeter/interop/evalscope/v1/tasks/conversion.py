@@ -1,0 +1,173 @@
+"""Between EvalScope 1.x's messages, settings and outputs and the engine's requests and responses."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from polymeter.core.content import Audio, Image, Part, Text, Video
+from polymeter.core.errors import DataError
+from polymeter.core.media.sources import is_url
+from polymeter.core.request import Generate, GenerateImage, Message, Output, RequestKind, Response
+from polymeter.core.settings.generation import image_parameters, text_parameters
+from polymeter.interop.evalscope.v1.types.content import (
+    Content,
+    ContentAudio,
+    ContentImage,
+    ContentReasoning,
+    ContentText,
+    ContentVideo,
+)
+from polymeter.interop.evalscope.v1.types.generation import GenerateConfig
+from polymeter.interop.evalscope.v1.types.messages import ChatMessage, ChatMessageAssistant, ChatMessageTool
+from polymeter.interop.evalscope.v1.types.outputs import (
+    ChatCompletionChoice,
+    ModelOutput,
+    ModelUsage,
+    as_stop_reason,
+)
+from polymeter.interop.evalscope.v1.types.performance import PerformanceMetrics
+from polymeter.interop.evalscope.v1.types.tools import ToolCall, parse_tool_call
+
+_SHORTEST_ENCODED = 256
+"""Characters above which a text without a dot or a slash in its head is encoded bytes and no file's name."""
+_NOT_ASKED = frozenset(
+    {
+        "batch_size",
+        "retries",
+        "retry_interval",
+        "timeout",
+        "stream",
+        "n",
+        "anthropic_cache_control",
+        "anthropic_cache_strategy",
+        "reasoning_history",
+        "extra_query",
+        "extra_headers",
+    }
+)
+"""Settings that are the engine's and the model's business, or change nothing of an answer."""
+
+
+def request_messages(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
+    """The engine's messages. Reasoning of earlier answers is not sent again.
+
+    Raises:
+        DataError: if a message is the result of a tool, or has a part that cannot be shown.
+    """
+    return tuple(_message(message) for message in messages)
+
+
+def _message(message: ChatMessage) -> Message:
+    if isinstance(message, ChatMessageTool):
+        raise DataError(
+            "A conversation holds the result of a tool's call, and Polymeter's requests carry no tools.",
+            hint="Write the result into a message of the user.",
+        )
+    if isinstance(message.content, str):
+        return Message(message.role, (Text(message.content),))
+    parts = [_part(part) for part in message.content if not isinstance(part, ContentReasoning)]
+    return Message(message.role, tuple(parts))
+
+
+def _part(part: Content) -> Part:
+    if isinstance(part, ContentText):
+        return Text(part.text)
+    if isinstance(part, ContentImage):
+        return Image(_source(part.image, "image/png"))
+    if isinstance(part, ContentAudio):
+        return Audio(_source(part.audio, f"audio/{part.format}"))
+    if isinstance(part, ContentVideo):
+        return Video(_source(part.video, f"video/{part.format}"), start_s=part.start, end_s=part.end)
+    raise DataError(f"A message has a part of the kind {part.type!r}.", hint="Known: text, image, audio, video.")
+
+
+def _source(written: str, mime: str) -> str:
+    """Return an address or a path unchanged, and bare Base64 as a data URI."""
+    head = written[:_SHORTEST_ENCODED]
+    is_encoded = len(written) > _SHORTEST_ENCODED and "." not in head and not is_url(written)
+    return f"data:{mime};base64,{written}" if is_encoded else written
+
+
+def parameters_of(
+    kind: RequestKind, run: Mapping[str, Any], defaults: Mapping[str, Any], config: GenerateConfig | None
+) -> Generate | GenerateImage:
+    """The parameters of a request.
+
+    Args:
+        kind: What is asked for: ``generate`` or ``generate_image``.
+        run: Settings of the run, under any of their usual names.
+        defaults: Settings that count if the run has none at all.
+        config: What the author sets for this request; it wins.
+
+    Raises:
+        PlanError: if a setting is not of its type.
+    """
+    settings = {**(run or defaults), **own_settings(config)}
+    settings.pop("n", None)  # a request is for one answer; several are repeats of the sample
+    return image_parameters(settings)[0] if kind == "generate_image" else text_parameters(settings)[0]
+
+
+def own_settings(config: GenerateConfig | None) -> dict[str, Any]:
+    """Return the settings that an author has set, under the engine's names."""
+    if config is None:
+        return {}
+    values = {**config.model_dump(include=set(config.model_fields_set)), **(config.model_extra or {})}
+    settings = {key: value for key, value in values.items() if value is not None and key not in _NOT_ASKED}
+    renamed = {"max_tokens": "max_new_tokens", "stop_seqs": "stop"}
+    return {renamed.get(key, key): value for key, value in settings.items()}
+
+
+def model_output(response: Response, model: str) -> ModelOutput:
+    """The output that an answer is, for code of authors. Images are PNG data URIs.
+
+    Args:
+        response: The answer, which is no error.
+        model: The model's name.
+    """
+    seconds = None if response.latency_ms is None else response.latency_ms / 1000
+    usage = [output.usage for output in response.outputs if output.usage is not None]
+    counted = None
+    if usage:
+        inputs, outputs = sum(one.input_tokens or 0 for one in usage), sum(one.output_tokens or 0 for one in usage)
+        counted = ModelUsage(input_tokens=inputs, output_tokens=outputs, total_tokens=inputs + outputs)
+    perf = PerformanceMetrics(
+        latency=seconds or 0.0,
+        input_tokens=counted.input_tokens if counted else 0,
+        output_tokens=counted.output_tokens if counted else 0,
+    )
+    choices = [_choice(output, model, perf if number == 0 else None) for number, output in enumerate(response.outputs)]
+    return ModelOutput(model=model, choices=choices, usage=counted, time=seconds)
+
+
+def _choice(output: Output, model: str, perf: PerformanceMetrics | None) -> ChatCompletionChoice:
+    content: str | list[Content] = output.text or ""
+    if output.images:
+        texts: list[Content] = [ContentText(text=output.text)] if output.text else []
+        content = [*texts, *(ContentImage(image=_data_uri(image)) for image in output.images)]
+    elif output.reasoning:
+        content = [ContentReasoning(reasoning=output.reasoning), ContentText(text=output.text or "")]
+    message = ChatMessageAssistant(
+        content=content,
+        model=model,
+        source="generate",
+        perf_metrics=perf,
+        tool_calls=[_tool_call(call, number) for number, call in enumerate(output.tool_calls)] or None,
+    )
+    return ChatCompletionChoice(message=message, stop_reason=as_stop_reason(output.finish_reason))
+
+
+def _tool_call(call: Mapping[str, Any], number: int) -> ToolCall:
+    function = call.get("function") or {}
+    arguments = function.get("arguments") or "{}"
+    name = str(function.get("name") or "")
+    identity = str(call.get("id") or f"call_{number}")
+    return parse_tool_call(identity, name, arguments if isinstance(arguments, str) else str(arguments))
+
+
+def _data_uri(image: Any) -> str:
+    written = io.BytesIO()
+    image.save(written, format="PNG")
+    return f"data:image/png;base64,{base64.b64encode(written.getvalue()).decode('ascii')}"

@@ -1,0 +1,1 @@
+"""Utilities that adapters of EvalScope 1.x import."""
