@@ -10,7 +10,9 @@ Errors
     ``did_you_mean`` and ``missing_package`` for helpful messages.
 Messages
     The parts ``Text``, ``Image``, ``Audio`` and ``Video`` (together ``Part``, without text ``Media``; ``Modality``
-    names their kinds), and ``Message``.
+    names their kinds), and ``Message``. ``Showing`` holds what is shown of media: ``VideoRule``, ``ImageRule``,
+    ``AudioRule``. A model shows media by ``shown_image``, ``shown_video`` and ``shown_audio``, which follow these rules
+    and record what was shown.
 Requests
     ``Request`` with one of ``Generate``, ``Loglikelihood`` and ``GenerateImage`` (together ``Parameters``;
     ``RequestKind`` names them), its ``Origin``; ``Response`` with ``Output``, ``ChoiceLogprob`` and ``Usage``, or an
@@ -27,7 +29,7 @@ Tasks
 Judges
     ``RoleClient`` sends requests to the model of a role: ``current_role_client`` returns the one of the sample that is
     being scored, ``has_role`` returns whether the run has such a model, and ``refuse_verdict`` reports that its answer
-    is not a verdict.
+    is not a verdict. ``reply_of`` returns the text of its answer, and ``spoken`` that text without reasoning.
 Formats
     ``Format`` with its ``PageKeys``, ``Outline``, ``Loaded``, ``OpenContext``; ``Catalog``, ``Entry``, ``Problem``,
     ``Root``. ``Dialect`` holds the differences of a family of task YAML: ``OWN_DIALECT`` is ours, ``YamlReader`` reads
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from polymeter.core.guest_context import current_role_client, has_role, refuse_verdict, weights_place
     from polymeter.core.identity import fingerprint, seed_for, source_hash
     from polymeter.core.media.detection import Box, Detection, Detector
+    from polymeter.core.media.showing import AudioRule, ImageRule, Showing, VideoRule
     from polymeter.core.metric import Aggregation, Metric, Uncertainty
     from polymeter.core.model import ALL_READY, AsyncModel, BatchModel, Model, ModelSpec, ModelTraits
     from polymeter.core.names.catalog import Catalog, Entry, Root
@@ -128,6 +131,8 @@ if TYPE_CHECKING:
         Task,
         TaskSpec,
     )
+    from polymeter.data.showing import shown_audio, shown_image, shown_video
+    from polymeter.judge.reply import reply_of, spoken
     from polymeter.metrics.colours import COLOUR_NAMES, colour_name, lab
     from polymeter.metrics.composition import unknown_names
     from polymeter.metrics.image import as_rgb
@@ -177,6 +182,7 @@ _HOMES = {
         "Detection",
         "Detector",
     ),
+    "polymeter.core.media.showing": ("AudioRule", "ImageRule", "Showing", "VideoRule"),
     "polymeter.core.metric": (
         "Aggregation",
         "Metric",
@@ -259,6 +265,8 @@ _HOMES = {
         "Task",
         "TaskSpec",
     ),
+    "polymeter.data.showing": ("shown_audio", "shown_image", "shown_video"),
+    "polymeter.judge.reply": ("reply_of", "spoken"),
     "polymeter.metrics.colours": (
         "COLOUR_NAMES",
         "colour_name",
@@ -285,6 +293,7 @@ __all__ = [
     "Aggregation",
     "AsyncModel",
     "Audio",
+    "AudioRule",
     "BatchModel",
     "Box",
     "Catalog",
@@ -301,6 +310,7 @@ __all__ = [
     "GenerateImage",
     "GroupSpec",
     "Image",
+    "ImageRule",
     "Loaded",
     "Loglikelihood",
     "Media",
@@ -341,6 +351,7 @@ __all__ = [
     "Score",
     "ScoreError",
     "ScoredRow",
+    "Showing",
     "Starter",
     "System",
     "Target",
@@ -355,6 +366,7 @@ __all__ = [
     "UnscoredError",
     "Usage",
     "Video",
+    "VideoRule",
     "YamlReader",
     "as_rgb",
     "boundary",
@@ -378,9 +390,14 @@ __all__ = [
     "register_model",
     "register_tracker",
     "repeats_of",
+    "reply_of",
     "sample_limit",
     "seed_for",
+    "shown_audio",
+    "shown_image",
+    "shown_video",
     "source_hash",
+    "spoken",
     "text_parameters",
     "unknown_names",
     "weights_place",

@@ -40,6 +40,7 @@ def test_what_is_published_is_a_run_folder(tmp_path: Path) -> None:
     copy = polymeter.open_run(there)
     assert copy.folder.journal == there / "journal.db", "the copy names no place of another machine"
     assert [sample.id for sample in copy.samples()] == [sample.id for sample in result.samples()]
+    assert "run.json is what was written" in polymeter.verify(there).facts, "the copy has checksums of its own"
     assert polymeter.resume(there, model=Teller(), publish="").results == result.results
 
 

@@ -80,6 +80,56 @@ def test_what_comes_with_polymeter_does_not_win_over_a_package(site: Path) -> No
     assert select(["polymeter:demo_signs"], catalog).tasks[0].package == ""
 
 
+@pytest.fixture
+def with_protocols(site: Path) -> Path:
+    """An installed package with two tasks whose names, or beginnings, are those of protocols that come along."""
+    text = (site / "lmms_eval/tasks/sizes.yaml").read_text()
+    for name in ("mmstar", "mmau", "mmau_test"):
+        (site / f"lmms_eval/tasks/{name}.yaml").write_text(text.replace("task: sizes", f"task: {name}"))
+    return site
+
+
+def test_a_task_of_a_package_wins_over_a_protocol_that_only_shares_its_name(with_protocols: Path) -> None:
+    catalog = build_catalog()
+    assert names("mmstar", catalog) == ["lmms-eval:mmstar"]
+    assert catalog.get("mmstar").qualified_name == "lmms-eval:mmstar"
+    for name in ("mmstar@official", "polymeter:mmstar"):
+        assert names(name, catalog) == ["polymeter:mmstar@official"]
+    assert names("screenspot_pro", catalog) == ["polymeter:screenspot_pro@official"]
+    catalog.preferred = ("polymeter",)
+    assert names("mmstar", catalog) == ["polymeter:mmstar@official"]
+
+
+def test_a_resumed_run_finds_the_tasks_that_it_began_with(with_protocols: Path) -> None:
+    """Whatever the order of the places that its tasks came from, which it prefers."""
+    before, catalog = build_catalog(), build_catalog()
+    for catalog.preferred in (("polymeter", "lmms-eval"), ("lmms-eval", "polymeter")):
+        for pattern in ("mmstar", "mmau*", "demo_s*", "colours"):
+            assert names(pattern, catalog) == names(pattern, before)
+
+
+def test_a_glob_means_tasks_of_a_package_before_protocols_that_come_along(with_protocols: Path) -> None:
+    catalog = build_catalog()
+    assert names("mmau*", catalog) == ["lmms-eval:mmau", "lmms-eval:mmau_test"]
+    assert names("mmau*@*", catalog) == ["polymeter:mmau_test_mini@official"]
+    catalog.preferred = ("polymeter",)
+    assert names("mmau*", catalog) == ["polymeter:mmau_test_mini@official"]
+
+
+def test_a_glob_is_looked_for_in_preferred_packages_first(site: Path, tmp_path: Path) -> None:
+    (site / "lm_eval/tasks/demo_zz.yaml").write_text("include: sizes/sizes.yaml\ntask: demo_zz\n")
+    catalog = build_catalog()
+    catalog.preferred = ("lmms-eval", "lm-eval")
+    assert names("demo_*", catalog) == ["lm-eval:demo_zz"]
+    assert names("siz*", catalog) == ["lmms-eval:sizes"]
+    mine = tmp_path / "mine" / "demo_own.yaml"
+    mine.parent.mkdir()
+    mine.write_text((site / "lmms_eval/tasks/sizes.yaml").read_text().replace("task: sizes", "task: demo_own"))
+    catalog = build_catalog([mine.parent])
+    catalog.preferred = ("lm-eval",)
+    assert "demo_own" in names("demo_*", catalog)
+
+
 def test_a_name_on_an_include_path_wins(site: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine" / "sizes.yaml"
     mine.parent.mkdir()
@@ -234,3 +284,19 @@ def test_the_command_of_a_tool_means_the_tools_own_benchmarks(
     assert main(words) in (0, 1)
     (manifest,) = tmp_path.glob("out/**/run.json")
     assert [task["package"] for task in json.loads(manifest.read_text())["tasks"]] == ["lmms_eval 0.7.2"]
+
+
+def test_a_collection_reaches_the_users_adapters_beside_those_of_a_package(site: Path, tmp_path: Path) -> None:
+    """EvalScope's package has an adapter of collections too, whose catalog would know its own benchmarks alone."""
+    folder = site / "evalscope" / "benchmarks"
+    text = (folder / "counting" / "counting_adapter.py").read_text()
+    (folder / "data_collection").mkdir()
+    (folder / "data_collection" / "data_collection_adapter.py").write_text(text.replace("counting", "data_collection"))
+    mine = tmp_path / "mine" / "capitals_adapter.py"
+    mine.parent.mkdir()
+    mine.write_text(text.replace("counting", "capitals"))
+    catalog = build_catalog([mine.parent], tmp_path / "cache")
+    (task,) = select(["data_collection"], catalog).tasks
+    assert not task.file.is_relative_to(site)
+    assert task.config["benchmarks"]["capitals"] == str(mine)
+    assert task.config["benchmarks"]["counting"] == str(folder / "counting" / "counting_adapter.py")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 import polymeter
 from polymeter.core.errors import PlanError
+from polymeter.core.media.showing import Showing, VideoRule
 from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
 from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Request, Response
@@ -25,6 +26,7 @@ class Noted(BatchModel):
 
     def __init__(self, log: list[str], *, breaks: bool = False) -> None:
         self.traits = ModelTraits(family="noted")
+        self.opened_sources = (Path("words.txt"),)
         self._log, self._breaks = log, breaks
 
     @property
@@ -74,6 +76,7 @@ def test_a_model_is_made_loaded_and_closed_once(keeper: ModelPool, log: list[str
         model.load()
         model.close()
     assert model.made_from == SPEC
+    assert model.opened_sources == (Path("words.txt"),)  # a run that continues checks them
     keeper.close()
     keeper.close()
     assert log == ["make a", "load 4", "close"]
@@ -153,3 +156,45 @@ def test_a_run_with_a_lent_model_is_the_run_of_its_spec(tmp_path: Path) -> None:
     assert manifest["model"]["identity"] == make_model(spec, {}).identity
     assert polymeter.evaluate("mock", **told).folder.read_manifest()["cache"]["hits"] == 0
     assert polymeter.resume(tmp_path / "run").results == first.results
+
+
+class Showy(Noted):
+    """A wrapper whose constructor takes the number of frames, which is known when it is loaded."""
+
+    def __init__(self, log: list[str]) -> None:
+        super().__init__(log)
+        self._frames: int | None = None
+
+    def plan_showing(self, showings: Sequence[Showing]) -> None:
+        self._frames = next((one.video.frames for one in showings if one.video is not None), None)
+
+    @property
+    def own_showing(self) -> Mapping[str, Any]:
+        return {} if self._frames is None else {"frames": self._frames}
+
+    def unfollowed(self, showing: Showing) -> Mapping[str, str]:
+        return {"video.fps": "it has no such argument"}
+
+    def load(self) -> None:
+        self._log.append(f"load for {self._frames}")
+
+
+def test_the_rules_for_media_reach_a_model_that_stays(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "make_model", lambda spec, weights: Showy(log))
+    keeper = ModelPool({})
+    for frames in (4, 4, 8):
+        model = lent(keeper)
+        model.plan_showing([Showing(video=VideoRule(frames=frames))])
+        assert model.unfollowed(Showing()) == {"video.fps": "it has no such argument"}
+        assert model.own_showing == {"frames": frames}
+        model.load()
+        assert model.own_showing == {"frames": frames}
+        model.close()
+    keeper.close()
+    assert log == ["load for 4", "close", "load for 8", "close"]
+
+
+def test_everything_that_planning_asks_a_model_is_passed_on() -> None:
+    asked_elsewhere = {"made_from", "opened_sources", "address", "traits", "rows", "parity", "reasoning_tags"}
+    names = {name for base in BatchModel.__mro__ for name in vars(base) if not name.startswith("_")}
+    assert names - asked_elsewhere - {"batch_hint", "planned_batch_size", "at_once"} <= set(vars(PooledModel))

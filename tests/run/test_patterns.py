@@ -11,7 +11,7 @@ from polymeter.run.finish.patterns import ScorePatterns
 CAPITALS = ["Paris", "Tokyo", "Lima", "Nairobi"]
 
 
-def notes(samples, *, higher=True, bounds=UNBOUNDED, n_length=0, metric="acc"):
+def notes(samples, *, higher=True, bounds=UNBOUNDED, metric="acc"):
     """The notes about samples, each ``(target, answer, value)``."""
     patterns = ScorePatterns()
     for target, answer, value in samples:
@@ -19,7 +19,7 @@ def notes(samples, *, higher=True, bounds=UNBOUNDED, n_length=0, metric="acc"):
         patterns.add(Score(values, target, answer))
     names = {key for _, _, value in samples if isinstance(value, dict) for key in value} or {(metric, "none")}
     results = [Result(*key, 0.5, len(samples), higher_is_better=higher, bounds=bounds) for key in names]
-    return [*patterns.notes("t", results, len(samples), n_length)]
+    return [*patterns.notes("t", results)]
 
 
 def table(n, answer, value=lambda i: float(i % 2), targets=CAPITALS):
@@ -104,14 +104,6 @@ def test_the_best_value_is_that_of_the_metric():
 
 def test_values_that_nobody_calls_better_are_left_alone():
     assert notes(table(20, other, 1.0), higher=None) == []
-
-
-def test_answers_that_were_all_cut_are_told_beside_other_patterns():
-    assert [note.partition(":")[2][:30] for note in notes(table(12, "x"), n_length=12)] == [
-        " all 12 answers were cut at the"[:30],
-        " all 12 answers that were scored"[:30],
-    ]
-    assert notes(table(12, other), n_length=11) == []
 
 
 def test_what_is_kept_does_not_grow():

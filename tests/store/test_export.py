@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from polymeter.core.records.truncation import Truncation
 from polymeter.core.request import Error
 from polymeter.core.task import Result, SampleStatus, Score
 from polymeter.store.exports.export import (
@@ -136,7 +137,8 @@ def test_tasks_of_any_name_have_files_of_their_own_inside_the_folder(folder: Run
 
 
 def document(results: list[Result], statuses: dict[str, int] | None = None) -> dict[str, Any]:
-    task = TaskSummary("mme", "MME", "2", 0, 4, "hash", results, 1, statuses or {"ok": 3, "error": 1}, 2)
+    cut = Truncation(4, {"length": 2})
+    task = TaskSummary("mme", "MME", "2", 0, 4, "hash", results, 1, statuses or {"ok": 3, "error": 1}, cut)
     group = GroupSummary("all", "All", "1", ("mme",), [Result("acc", "none", 0.5, 3)])
     return results_document(
         status="complete", model="mock", tasks=[task], groups=[group], layout=[("task", "mme", 0)], notes=("n",)

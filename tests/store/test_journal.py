@@ -229,7 +229,7 @@ def test_the_models_own_answers_that_reached_their_limit_are_counted(writer: Jou
         ],
     )
     writer.flush()
-    assert reader.count_length("first") == 1
+    assert len([*reader.answer_bodies("first")]) == 2
 
 
 def test_a_request_is_kept_once_however_often_it_is_asked(writer: JournalWriter, reader: Journal) -> None:
@@ -308,7 +308,7 @@ def test_a_statement_that_somebody_still_holds_stops_no_transaction(
     writer.close()
     assert held
     with closing(Journal(path)) as reader:
-        assert reader.count_answers("first") == 1
+        assert len([*reader.answer_bodies("first")]) == 1
 
 
 def test_a_full_disk_is_an_error_and_what_was_written_is_safe(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

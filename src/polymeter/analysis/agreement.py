@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,10 +13,13 @@ from polymeter.analysis.correction import Correction, Key, correct
 from polymeter.analysis.labels import label_of, read_labels
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.places import naming_places
+from polymeter.core.records.human_scores import HumanScores, few_named
+from polymeter.core.records.stored_samples import named
 from polymeter.report.formatting import count
 from polymeter.store.exports.export import sample_lines
-from polymeter.store.folder import open_folder
+from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.journal import Journal
+from polymeter.store.reading.used_verdicts import require_any, used_verdicts
 
 if TYPE_CHECKING:
     from polymeter.judge.agreement import Agreement
@@ -63,6 +66,7 @@ class AgreementReport:
 class _RunScores:
     """The scores of a run: by task, metric and filter, then by sample."""
 
+    folder: RunFolder
     name: str
     model: str
     is_complete: bool
@@ -70,6 +74,36 @@ class _RunScores:
     clusters: dict[str, dict[str, str | None]] = field(default_factory=dict)
     labels: dict[str, dict[str, Any]] = field(default_factory=dict)
     columns: set[str] = field(default_factory=set)
+    human: dict[Key, dict[str, float | None]] = field(default_factory=dict)
+
+    def labels_of(self, key: Key) -> Mapping[str, float | None]:
+        """Return the labels for a metric by sample: those of people for it alone, or those of the samples."""
+        return self.human.get(key, {}) if self.human else self.labels.get(key[0], {})
+
+    def take_labels(self, tasks: Mapping[str, HumanScores]) -> list[str]:
+        """Take the scores of people as labels. Return the metrics that the run has no score for."""
+        keys = {(key[0], named(*key[1:])): key for key in self.values}
+        unused: dict[str, None] = {}
+        given = [
+            (task, sample, name, value)
+            for task, human in tasks.items()
+            for sample in human.labelled
+            for name, value in human.values[sample].items()
+        ]
+        for task, sample, name, value in given:
+            if (task, name) in keys:
+                self.human.setdefault(keys[task, name], {})[sample] = value
+            else:
+                unused[name] = None
+        return [*unused]
+
+    def leave_out(self, samples: Collection[tuple[str, str]]) -> None:
+        """Forget samples, named by task and id."""
+        for task, sample in samples:
+            self.clusters.get(task, {}).pop(sample, None)
+            for key, values in self.values.items():
+                if key[0] == task:
+                    values.pop(sample, None)
 
 
 @naming_places()
@@ -80,6 +114,7 @@ def agree(
     column: str = "",
     labels: Path | str | None = None,
     metric: str = "",
+    verdicts: bool = False,
     seed: int = 0,
 ) -> AgreementReport:
     """Compare the scores of two runs, and those of each run with human labels. If only a part of the samples has
@@ -92,41 +127,57 @@ def agree(
         labels: A file with human labels: ``id``, ``label`` and, if the runs have several tasks, ``task``, as CSV or
             TSV with a header or as JSON Lines.
         metric: Only this metric.
+        verdicts: Take the verdicts of people beside each run as labels; samples that they excluded are left out.
         seed: For resampling.
 
     Raises:
         PlanError: if a run, metric, column or file does not exist, or no sample has a score in both.
     """
-    if second is None and not column and labels is None:
+    given = {
+        "--column": "a column" if column else "",
+        "--labels": "a file" if labels is not None else "",
+        "--verdicts": "verdicts" if verdicts else "",
+    }
+    sources = [name for name, what in given.items() if what]
+    if second is None and not sources:
         raise PlanError(
             "A comparison needs a second run or labels.",
-            hint="Name a second run, a column of labels in its rows with --column, or a file with --labels.",
+            hint="Name a second run, a column of labels in its rows with --column, a file with --labels, or use the "
+            "verdicts that people gave in 'polymeter view' with --verdicts.",
         )
-    if column and labels is not None:
+    if len(sources) > 1:
         raise PlanError(
-            "Labels come from a column or from a file, not from both.", where="--labels", hint="Leave out --column."
+            f"Labels come from {' or from '.join(given[name] for name in sources)}, not from "
+            f"{'both' if len(sources) == 2 else 'all of them'}.",
+            where=sources[-1],
+            hint=f"Leave out {sources[0]}.",
         )
     runs = [_run_scores(Path(path), column, metric) for path in (first, second) if path is not None]
     _check_names(runs, column, metric)
+    told = _use_verdicts(runs, metric) if verdicts else []
     compared = [*_between(runs[0], runs[1], seed)] if second is not None else []
     if labels is not None:
         for run in runs:
             run.labels = read_labels(Path(labels), run.clusters)
-    source = f"column {column}" if column else Path(labels).name if labels is not None else ""
+    source = (
+        f"column {column}" if column else Path(labels).name if labels is not None else "verdicts" if verdicts else ""
+    )
     corrected: list[Correction] = []
     if source:
         compared += [one for run in runs for one in _with_labels(run, source, seed)]
         corrected += [one for run in runs for one in _corrections(run, source, seed)]
     if not compared:
         raise PlanError("The runs have no task and metric in common.", where=f"{first}, {second}")
-    notes = [*_notes(runs, compared), *(note for one in corrected for note in one.notes())]
+    notes = [*told, *_notes(runs, compared), *(note for one in corrected for note in one.notes())]
     return AgreementReport(tuple(compared), tuple(notes), tuple(corrected))
 
 
 def _run_scores(path: Path, column: str, metric: str) -> _RunScores:
     folder = open_folder(path)
     manifest = folder.read_manifest(is_whole=True)
-    scores = _RunScores(path.resolve().name, str(manifest["identity"]["model"]), manifest["status"] == "complete")
+    scores = _RunScores(
+        folder, path.resolve().name, str(manifest["identity"]["model"]), manifest["status"] == "complete"
+    )
     with closing(Journal(folder.journal)) as journal:
         for task in manifest["tasks"]:
             for sample in _samples_of_task(journal, task["name"]):
@@ -161,6 +212,36 @@ def _check_names(runs: list[_RunScores], column: str, metric: str) -> None:
             raise PlanError(f"The rows of run {run.name!r} have no column {column!r}.", where="--column", hint=hint)
 
 
+def _use_verdicts(runs: list[_RunScores], metric: str) -> list[str]:
+    """Take the verdicts of people beside runs as labels, and leave out the samples that they excluded. Return the
+    notes on them.
+
+    Raises:
+        PlanError: if a file of verdicts is damaged, or no sample has a score or a label by a person.
+    """
+    used = [used_verdicts(run.folder, run.clusters) for run in runs]
+    where = ", ".join(str(run.folder.path) for run in runs)
+    require_any(used, where)
+    notes: list[str] = []
+    for run, own in zip(runs, used, strict=True):
+        notes += [f"{run.name}: {note}" for note in own.notes()]
+        unused = run.take_labels(own.tasks)
+        if unused and not metric:
+            notes.append(
+                f"{run.name}: scores of people for {few_named(unused)} were not used: the run has no such score."
+            )
+    excluded = {(task, sample) for own in used for task, human in own.tasks.items() for sample in human.excluded}
+    for run in runs:
+        run.leave_out(excluded)
+    if not any(run.human for run in runs):
+        raise PlanError(
+            "No sample has a score or a label by a person that can be compared.",
+            where=where,
+            hint="Give some in 'polymeter view'.",
+        )
+    return notes
+
+
 def _between(first: _RunScores, second: _RunScores, seed: int) -> Iterator[ComparedVerdicts]:
     for key in first.values:
         if key in second.values:
@@ -169,13 +250,14 @@ def _between(first: _RunScores, second: _RunScores, seed: int) -> Iterator[Compa
 
 def _with_labels(run: _RunScores, source: str, seed: int) -> Iterator[ComparedVerdicts]:
     for key, values in run.values.items():
-        if key[0] in run.labels:
-            yield _compare(key, run.name, source, run, values, run.labels[key[0]], seed)
+        labels = run.labels_of(key)
+        if labels:
+            yield _compare(key, run.name, source, run, values, labels, seed)
 
 
 def _corrections(run: _RunScores, source: str, seed: int) -> Iterator[Correction]:
     for key, values in run.values.items():
-        labels = run.labels.get(key[0])
+        labels = run.labels_of(key)
         found = correct(key, run.name, source, values, labels, run.clusters[key[0]], seed) if labels else None
         if found is not None:
             yield found

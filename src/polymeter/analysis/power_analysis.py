@@ -453,9 +453,11 @@ def _partition(labels: Sequence[str | None]) -> Partition | None:
 def _repeats(run: ComparedRun, task: str) -> int:
     """Return the number of answers to each sample of a task."""
     config = run.tasks[task].get("config") or {}
-    options = (run.manifest.get("identity", {}).get("options") or {}).get("dialect_options") or {}
+    run_options = run.manifest.get("identity", {}).get("options") or {}
+    options = run_options.get("dialect_options") or {}
     try:
-        return max(int(options.get("repeats") or 1), int(config.get("repeats") or 1))
+        of_run = int(run_options.get("repeats") or 1)
+        return of_run if of_run > 1 else max(int(options.get("repeats") or 1), int(config.get("repeats") or 1))
     except (TypeError, ValueError):  # a configuration of another system may mean something else by it
         return 1
 

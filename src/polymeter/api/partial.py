@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Any, Literal
 
 from polymeter.api.report_file import write_html_report
@@ -17,9 +18,13 @@ from polymeter.core.errors import PlanError, PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.names.parity import NO_PARITY, Parity, parity_with
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
+from polymeter.core.records.attempts import is_of_repeat
 from polymeter.core.records.spread import UNBOUNDED
+from polymeter.core.records.truncation import Truncation
 from polymeter.core.records.usage import USAGE_BY_ROLE, usage_document
 from polymeter.core.task import GroupSpec, MetricKey, ReduceContext, Result, SampleStatus, ScoredRow
+from polymeter.metrics import aggregation_of
+from polymeter.reading.cuts import truncation_of
 from polymeter.run.finish.groups import reduce_groups
 from polymeter.run.plan.selection import described_groups
 from polymeter.stats.reduction import MetricPlan, reduce_rows
@@ -27,6 +32,7 @@ from polymeter.store.database import JournalError
 from polymeter.store.exports.export import GroupSummary, TaskSummary, results_document
 from polymeter.store.folder import RunFolder, write_json
 from polymeter.store.journal import Journal
+from polymeter.store.reading.shown_summary import shown_summary
 from polymeter.store.reading.usage import usage_of_run
 from polymeter.store.wire import read_score
 
@@ -102,7 +108,7 @@ def _summaries(folder: RunFolder, manifest: Mapping[str, Any]) -> Iterator[TaskS
     seed = int((manifest["options"]["identity"] or {}).get("seed") or 0)
     if not folder.journal.exists():  # a run that was killed at its very beginning
         for task in manifest["tasks"]:
-            yield _summary(task, [], {}, 0)
+            yield _summary(task, [], {}, Truncation())
         return
     with closing(Journal(folder.journal)) as journal:
         for task in manifest["tasks"]:
@@ -110,7 +116,8 @@ def _summaries(folder: RunFolder, manifest: Mapping[str, Any]) -> Iterator[TaskS
             results = _results(
                 _Rows(journal, task), task, ReduceContext(folder.artifacts, seed_for(seed, name, "reduce"))
             )
-            yield _summary(task, results, journal.statuses(name), journal.count_length(name))
+            cuts = truncation_of(journal.answer_bodies(name), None)
+            yield replace(_summary(task, results, journal.statuses(name), cuts), shown=shown_summary(journal, name))
 
 
 def _groups(groups: Mapping[str, GroupSpec], summaries: Sequence[TaskSummary], parity: Parity) -> list[GroupSummary]:
@@ -123,7 +130,9 @@ def _groups(groups: Mapping[str, GroupSpec], summaries: Sequence[TaskSummary], p
     return [GroupSummary(g.name, g.alias, g.version, g.members, reduced[g.name]) for g in groups.values()]
 
 
-def _summary(task: Mapping[str, Any], results: list[Result], statuses: Mapping[str, int], n_length: int) -> TaskSummary:
+def _summary(
+    task: Mapping[str, Any], results: list[Result], statuses: Mapping[str, int], truncation: Truncation
+) -> TaskSummary:
     return TaskSummary(
         task["name"],
         str(task.get("alias") or task["name"]),
@@ -133,7 +142,7 @@ def _summary(task: Mapping[str, Any], results: list[Result], statuses: Mapping[s
         task["source_hash"],
         results,
         statuses=statuses,
-        n_length=n_length,
+        truncation=truncation,
     )
 
 
@@ -152,6 +161,8 @@ class _Rows:
             score = None
             if row.status is SampleStatus.OK and row.score is not None and is_current:
                 score = read_score(row.score)
+                values = {key: value for key, value in score.values.items() if not is_of_repeat(key[1])}
+                score = replace(score, values=values)
                 self.keys.update(dict.fromkeys(score.values))
             yield ScoredRow(row.id, row.index, row.subset, row.cluster, row.status, score)
 
@@ -160,7 +171,8 @@ def _results(rows: _Rows, task: Mapping[str, Any], context: ReduceContext) -> li
     for _ in rows:  # only the samples show which metrics exist
         pass
     configured = _configured(task)
-    plans = [_plan(metric, name, configured.get(metric)) for metric, name in rows.keys]
+    is_own = bool((task.get("config") or {}).get("process_results"))
+    plans = [_plan(metric, name, configured.get(metric), is_own=is_own) for metric, name in rows.keys]
     results = {(result.metric, result.filter, result.subset): result for result in _reduced(rows, plans, context)}
     whole = [
         results.get((metric, name, ()))
@@ -181,17 +193,28 @@ def _reduced(rows: _Rows, plans: Sequence[MetricPlan | None], context: ReduceCon
                 yield from reduce_rows(rows, [plan], context)
 
 
-def _plan(metric: str, name: str, entry: Mapping[str, Any] | None) -> MetricPlan | None:
+def _plan(metric: str, name: str, entry: Mapping[str, Any] | None, *, is_own: bool) -> MetricPlan | None:
     """Return the aggregation of a metric; ``None`` if it is its author's own code. A metric that no list names is
     averaged.
+
+    Args:
+        metric: The metric.
+        name: The filter.
+        entry: Its entry in the task's list of metrics, if it has one.
+        is_own: Whether the task computes the values itself.
     """
     registered = METRICS.get(metric) if entry is not None and metric in METRICS else None
+    if registered is not None and registered.only_computed and is_own:
+        registered = None
     named = (entry or {}).get("aggregation") or (registered.aggregation if registered else _MEAN)
     if not isinstance(named, str) or named not in AGGREGATIONS:
         return None
     direction = _direction(metric, {metric: entry or {}})
     bounds = registered.bounds if registered else UNBOUNDED
-    return MetricPlan(metric, name, AGGREGATIONS.get(named), direction, bounds)
+    if registered is None:
+        return MetricPlan(metric, name, AGGREGATIONS.get(named), direction, bounds)
+    aggregation = aggregation_of(registered, entry or {}, AGGREGATIONS.get, named)
+    return MetricPlan(metric, name, aggregation, direction, bounds)
 
 
 def _direction(metric: str, configured: Mapping[str, Mapping[str, Any]]) -> bool | None:

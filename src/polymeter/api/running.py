@@ -298,6 +298,7 @@ def with_settings(own: RunOptions, given: Mapping[str, Any]) -> RunOptions:
             "cache_dir": own.cache_dir or settings.cache_dir,
             "parity": own.parity if "parity" in given else settings.parity,
             "skip_unfit": own.skip_unfit if "skip_unfit" in given else settings.skip_unfit,
+            **{name: rule for name, rule in settings.showing.items() if name not in given},
         }
     )
 

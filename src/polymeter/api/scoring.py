@@ -27,6 +27,9 @@ from polymeter.data.fetching.addresses import private_allowed
 from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
 from polymeter.judge.panel import seats_of
 from polymeter.run.finish.rescore import ANSWERS_ONLY, ScoreRequest, score_again, stored_options
+from polymeter.store.folder import open_folder
+from polymeter.store.reading.used_verdicts import UsedVerdicts, require_any, sample_ids, used_verdicts
+from polymeter.store.verdicts import keep_verdicts
 from polymeter.tasks.python.files.session import holding
 from polymeter.tasks.python.writing.records import PythonTask
 
@@ -43,6 +46,7 @@ def score(  # noqa: PLR0913  (callers name them)
     fail_under: Mapping[str, float] | None = None,
     log_to: LogTo | None = None,
     on_end: str = "",
+    verdicts: bool = False,
     **options: Any,
 ) -> RunResult:
     """Score a finished or partial run again from its stored answers. Its model gets no requests and is never loaded.
@@ -62,6 +66,8 @@ def score(  # noqa: PLR0913  (callers name them)
         fail_under: As for ``evaluate``.
         log_to: As for ``evaluate``.
         on_end: As for ``evaluate``.
+        verdicts: Use the verdicts of people beside the run: their scores replace those of the metrics, and samples that
+            they excluded have no score. The new run records them; without this option, none are used.
         **options: ``dialect_options``, which are added to the run's, ``parity`` and ``reasoning_tags``, in place of the
             run's, and fields of ``polymeter.RunOptions`` that cannot change a number.
 
@@ -75,16 +81,18 @@ def score(  # noqa: PLR0913  (callers name them)
     stored = stored_options(run)
     if seats_of(models):  # a judge that is named replaces the whole panel, and its rule with it
         stored = stored.model_copy(update={"panel": "mean", "panel_quorum": None})
-    target = Path(output) if output is not None else _default_output(run, models)
+    human = _verdicts_of(run) if verdicts else None
+    target = Path(output) if output is not None else _default_output(run, models, human)
     end = OnEnd(on_end)
     request = ScoreRequest(
         run,
         target,
-        _changed(stored, options, target),
+        _changed(stored, options, target, human),
         models,
         command,
         partial(check_thresholds, least),
         end.began,
+        human.problems if human is not None else (),
     )
     for file in request.options.imports:
         import_file(file)
@@ -94,6 +102,8 @@ def score(  # noqa: PLR0913  (callers name them)
         with private_allowed() if request.options.allow_private_urls else nullcontext():
             evaluation = partial(score_again, request, progress or Silence())
             result = carried_out(evaluation, request.options.report_samples)
+        if human is not None:
+            keep_verdicts(run, target)
         result = replace(result, is_strict=request.options.is_strict, fail_under=least)
         return send_to_all(result, trackers, log_to or {})
 
@@ -101,7 +111,20 @@ def score(  # noqa: PLR0913  (callers name them)
         return end.around(scored)
 
 
-def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> RunOptions:
+def _verdicts_of(run: Path) -> UsedVerdicts:
+    """Return the verdicts beside a run.
+
+    Raises:
+        PlanError: if their file is damaged, or there are none.
+    """
+    folder = open_folder(run)
+    tasks = [str(task["name"]) for task in folder.read_manifest(is_whole=True)["tasks"]]
+    human = used_verdicts(folder, {task: sample_ids(folder, task) for task in tasks})
+    require_any([human], str(run))
+    return human
+
+
+def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path, human: UsedVerdicts | None) -> RunOptions:
     for name in options:
         mark = mark_of(RunOptions, name) if name in RunOptions.model_fields else None
         if mark is None:
@@ -133,12 +156,20 @@ def _changed(stored: RunOptions, options: Mapping[str, Any], output: Path) -> Ru
     fixed = {**own_choice, "output": output, "max_errors": None, "is_restart": False, "publish": ""}
     # Where the run's model was computed says nothing of where its answers are scored.
     here = {name: RunOptions.model_fields[name].default for name in RunOptions.placements()}
-    return RunOptions.make({**dict(stored), **here, **options, **fixed, "dialect_options": merged})
+    # Verdicts that an earlier scoring recorded count only on request, like those beside the run.
+    judged = {task: own.document() for task, own in human.tasks.items()} if human is not None else {}
+    changed = {**dict(stored), **here, **options, **fixed, "dialect_options": merged, "verdicts": judged}
+    return RunOptions.make(changed)
 
 
-def _default_output(run: Path, roles: Mapping[str, ModelLike]) -> Path:
-    """Beside the run: ``<run>-rescored``, or ``<run>-judge-<model>``, with a digest of the model's arguments."""
-    suffixes = [f"{role}-{_model_name(which)}" for role, which in sorted(roles.items())] or ["rescored"]
+def _default_output(run: Path, roles: Mapping[str, ModelLike], human: UsedVerdicts | None) -> Path:
+    """Return a folder beside the run: ``<run>-rescored``, or ``<run>-judge-<model>``, with a digest of the model's
+    arguments; ``<run>-verdicts-<digest>`` with verdicts, so that later ones have a folder of their own.
+    """
+    suffixes = [f"{role}-{_model_name(which)}" for role, which in sorted(roles.items())]
+    if human is not None:
+        suffixes.append(f"verdicts-{fingerprint({task: own.document() for task, own in human.tasks.items()})[:6]}")
+    suffixes = suffixes or ["rescored"]
     name = "-".join([run.resolve().name, *suffixes])
     return run.parent / "".join(char if char.isalnum() or char in "-_.@" else "_" for char in name)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.environment import WEIGHTS_VARIABLE, named_places
+from polymeter.core.media.showing import check_showing, read_showing
 from polymeter.core.names.parity import parity_name
 from polymeter.core.names.systems import told_system
 
@@ -34,6 +35,7 @@ class UserSettings:
         cache_dir: Where prepared data is kept.
         parity: The system whose values runs take; empty: none.
         skip_unfit: Whether runs leave out tasks that the model cannot do.
+        showing: The rules for showing media, by modality, that runs take.
         file: The file, if there was one.
     """
 
@@ -43,6 +45,7 @@ class UserSettings:
     cache_dir: Path | None = None
     parity: str = ""
     skip_unfit: bool = False
+    showing: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     file: Path | None = None
 
 
@@ -83,6 +86,7 @@ def read_settings() -> UserSettings:
         folder / str(cache_dir) if cache_dir else None,
         _parity(parity, PARITY_VARIABLE) if parity else _parity(str(content.get("parity") or ""), str(path)),
         bool(content.get("skip_unfit")),
+        read_showing(content, str(path)).stated(),
         path,
     )
 
@@ -99,6 +103,7 @@ def parity_of(given: str | None) -> str:
 def _check_settings(content: Mapping[Any, Any], path: Path, folder: Path) -> None:
     """Refuse a settings file with unknown keys, or with values of another shape than theirs."""
     keys = _setting_names()
+    check_showing(content, lambda key: _place(path, key))
     for key, value in content.items():
         where = _place(path, str(key))
         if key not in keys:

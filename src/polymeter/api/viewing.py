@@ -1,4 +1,5 @@
-"""Serves the viewer, and gives it what a run folder alone does not say: live results, comparisons, leaderboards.
+"""Serves the viewer or writes its pages, with what a run folder alone does not say: live results, comparisons,
+leaderboards.
 
 The viewer filters an index and reads one page: what can be filtered stands in Arrow files in the user's cache, made
 from the journal once for each state of a run. A page asks the journal for the rows that it shows. Nothing in the
@@ -21,6 +22,7 @@ from polymeter.core.machine.places import naming_places
 from polymeter.store.folder import RunFolder
 
 if TYPE_CHECKING:
+    from polymeter.viewer.bundle.writing import Bundle
     from polymeter.viewer.site import Services
 
 _LARGE_BYTES = 100_000_000
@@ -37,6 +39,7 @@ def serve(
     token: str | None = None,
     names: Sequence[str] = (),
     journal_dirs: Sequence[Path] = (),
+    is_read_only: bool = False,
     when_ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve the runs below some folders to browsers until the process is interrupted.
@@ -48,6 +51,7 @@ def serve(
         token: The token that a browser must send; default: one is made unless only this machine can reach the address.
         names: Further names under which browsers ask for this machine.
         journal_dirs: Folders outside ``folders`` in which journals may lie.
+        is_read_only: Whether nothing can be written.
         when_ready: Called with the address once the server listens.
 
     Raises:
@@ -57,7 +61,39 @@ def serve(
     from polymeter.viewer.server import serve as serve_viewer
 
     address = ListenAddress(host, port, token, tuple(names))
-    serve_viewer(folders, services(), address, journal_dirs=journal_dirs, when_ready=when_ready)
+    serve_viewer(
+        folders, services(), address, journal_dirs=journal_dirs, is_read_only=is_read_only, when_ready=when_ready
+    )
+
+
+@naming_places()
+def bundle(
+    folders: Sequence[Path],
+    target: Path,
+    *,
+    limit_samples: int | None = None,
+    has_media: bool = True,
+    has_notes: bool = True,
+    journal_dirs: Sequence[Path] = (),
+) -> Bundle:
+    """Write the pages of the runs below some folders to a folder that any web server, or none, can serve.
+
+    Args:
+        folders: Folders that hold runs, or run folders.
+        target: The folder to write. An earlier bundle is replaced once the new one is whole.
+        limit_samples: The most samples of a task; default: 2,000.
+        has_media: Whether images, video and audio are copied.
+        has_notes: Whether the notes on samples are included.
+        journal_dirs: Folders outside ``folders`` in which journals may lie.
+
+    Raises:
+        PlanError: if a package is missing, there is no run, there would be too many files, or ``target`` holds others.
+        StorageError: if a file cannot be read or written.
+    """
+    from polymeter.viewer.bundle.writing import MOST_SAMPLES, BundleOptions, write_bundle
+
+    options = BundleOptions(MOST_SAMPLES if limit_samples is None else limit_samples, has_media, has_notes)
+    return write_bundle(folders, services(), target, options, journal_dirs=journal_dirs)
 
 
 def services() -> Services:

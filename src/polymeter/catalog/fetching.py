@@ -20,6 +20,7 @@ from polymeter.core.text.secrets import hide_secrets
 from polymeter.data.fetching import modelscope
 from polymeter.data.fetching.fetch import size_of
 from polymeter.data.fetching.hub_files import HubFile, fetch_file, files_of
+from polymeter.data.opening.mirrors import first_that_opens, for_mirror, is_missing
 from polymeter.data.source import Source
 from polymeter.guests.door import in_mode
 from polymeter.run.plan import plan, selection
@@ -168,7 +169,7 @@ def plan_fetch(
     datasets: list[WantedDataset] = []
     for source, names, tasks in read.values():
         with guest_context_with(revisions=options.revisions):
-            wanted = _wanted(source, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tasks)))
+            wanted = _wanted_of_mirrors(source, tuple(dict.fromkeys(names)), tuple(dict.fromkeys(tasks)))
         if wanted is None or wanted.is_at_most:  # code that chooses may read other data too
             unsized.extend(task for task in dict.fromkeys(tasks) if task not in unsized)
         if wanted is not None:
@@ -182,7 +183,7 @@ def _check_revisions(revisions: Mapping[str, str], sources: Sequence[HubSource |
     Raises:
         PlanError: if there is one.
     """
-    read = [source.path for source in sources if isinstance(source, HubSource)]
+    read = [one for source in sources if isinstance(source, HubSource) for one in (source.path, *source.mirrors)]
     for name in revisions:
         hint = did_you_mean(name, read)
         if name not in read and (is_all or hint):
@@ -198,7 +199,8 @@ def _source_names(source: HubSource | FileSource) -> set[str]:
     if isinstance(source, FileSource):
         return {source.name}
     # Adapters know their data by its id alone.
-    return {source.path} if source.hub == MODELSCOPE else {source.path, f"{source.path}:{source.name}"}
+    ids = (source.path, *source.mirrors)
+    return {*ids} if source.hub == MODELSCOPE else {*ids, *(f"{one}:{source.name}" for one in ids)}
 
 
 def _key(source: HubSource | FileSource) -> str:
@@ -210,6 +212,29 @@ def _key(source: HubSource | FileSource) -> str:
     if source.hub == MODELSCOPE:
         return repr((source.hub, source.path))
     return repr((source.path, source.name, sorted(source.kwargs.items(), key=repr)))
+
+
+def _wanted_of_mirrors(
+    source: HubSource | FileSource, names: tuple[str, ...], tasks: tuple[str, ...]
+) -> WantedDataset | None:
+    """Return the downloads of a source, or of the first of its mirrors that its hub gives."""
+    if not source.mirrors:
+        return _wanted(source, names, tasks)
+    if isinstance(source, FileSource):
+        return first_that_opens(
+            (source.url, *source.mirrors),
+            lambda one: _wanted(replace(source, url=one), names, tasks),
+            is_absent=is_missing,
+        )
+    return first_that_opens(
+        (source.path, *source.mirrors),
+        lambda one: _wanted(source if one == source.path else _mirror(source, one), names, tasks),
+        is_absent=is_missing,
+    )
+
+
+def _mirror(source: HubSource, path: str) -> HubSource:
+    return replace(source, path=path, kwargs=for_mirror(source.kwargs))
 
 
 def _wanted(source: HubSource | FileSource, names: tuple[str, ...], tasks: tuple[str, ...]) -> WantedDataset | None:

@@ -12,6 +12,7 @@ from polymeter.catalog.pages.judging import JudgeNeed
 from polymeter.core.errors import PolymeterError
 from polymeter.core.format import Outline
 from polymeter.core.names.catalog import Catalog, Entry
+from polymeter.core.records.protocol import BenchmarkProtocol
 from polymeter.run.plan import selection
 from polymeter.run.plan.missing_packages import needed_packages
 
@@ -36,6 +37,7 @@ class TaskOutline:
         keys: Environment variables with keys that its code reads.
         asks_token: Whether it asks for a token of the hub, as gated data needs it.
         problem: Why it cannot be used; empty if it can.
+        protocol: The protocol that it states; ``None``: it states none.
     """
 
     entry: Entry
@@ -53,6 +55,7 @@ class TaskOutline:
     keys: tuple[str, ...] = ()
     asks_token: bool = False
     problem: str = ""
+    protocol: BenchmarkProtocol | None = None
 
 
 def outline_tasks(catalog: Catalog, entries: Iterable[Entry]) -> Iterator[TaskOutline]:
@@ -86,6 +89,7 @@ def outline_tasks(catalog: Catalog, entries: Iterable[Entry]) -> Iterator[TaskOu
             keys=keys_behind(spec.sources) if spec is not None else (),
             asks_token=spec is not None and _asks_token(spec.config),
             problem=problem,
+            protocol=None if spec is None else spec.protocol,
         )
 
 

@@ -18,7 +18,7 @@ from polymeter.api.offline import offline
 from polymeter.api.result import RunResult
 from polymeter.api.running import evaluate
 from polymeter.api.settings import read_settings
-from polymeter.catalog.listing import build_catalog
+from polymeter.catalog.listing import build_catalog, index_folder
 from polymeter.catalog.media_check import unusable_media
 from polymeter.catalog.play_findings import ANSWERS, PlayedRows, findings_of, unscorable_rows
 from polymeter.catalog.trying import open_spec, prompt_findings
@@ -204,7 +204,8 @@ def _is_elsewhere(spec: TaskSpec, data: Mapping[str, str]) -> bool:
     name = spec.config.get(selection.format_of(spec).page_keys.dataset)
     if not isinstance(name, str) or (spec.file.suffix == ".py" and "/" not in name):  # its code may make its rows
         return False
-    return is_of_hub(name, spec.file.parent, data)
+    mirrors = () if spec.protocol is None else spec.protocol.mirrors
+    return is_of_hub(name, spec.file.parent, data, mirrors, index_folder())
 
 
 def _refused(spec: TaskSpec, error: PolymeterError) -> PlayedTask:

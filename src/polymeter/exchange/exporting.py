@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,9 @@ from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.places import naming_places, stored_at
 from polymeter.core.names.registries import EXPORTS
 from polymeter.core.records.exporting import ExportJob
+from polymeter.core.records.human_scores import with_verdicts
 from polymeter.core.settings.arguments import Names, names_of
+from polymeter.exchange.verdicts import judged_run
 from polymeter.reading.stored import samples_as_read
 from polymeter.store.exports.export import read_samples
 from polymeter.store.media import media_path
@@ -34,7 +36,7 @@ class Exported:
         folder: The folder of the files.
         files: Their paths, sorted; without copied media.
         n_media: The number of copied media files.
-        notice: A sentence about a run that has not ended; empty if it has.
+        notice: Sentences about a run that has not ended, and on the verdicts of people; may be empty.
         left_out: A sentence on what the files cannot hold; empty if they hold everything.
     """
 
@@ -54,6 +56,7 @@ def export(
     tasks: Names = (),
     media: Literal["copy", "none"] = "none",
     force: bool = False,
+    verdicts: bool = False,
 ) -> Exported:
     """Write a run as the files of another tool, in the form that this tool writes.
 
@@ -68,6 +71,8 @@ def export(
         media: ``copy`` to copy the images and other media of the run folder if the files can refer to them; or
             ``none``.
         force: Whether to write into a folder that is not empty; files of the same name are replaced.
+        verdicts: Use the verdicts of people beside the run: their scores replace those of the run, and samples that
+            they excluded are left out.
 
     Raises:
         PlanError: if the run, the export or a task does not exist, the time of the run is unknown, a package is
@@ -78,6 +83,10 @@ def export(
     if media not in ("copy", "none"):
         raise PlanError(f"Unknown value {media!r} of media.", hint="Known: copy, none.")
     found = open_run(run)
+    judged = judged_run(found.folder.path) if verdicts else None
+    human = judged.human if judged is not None else {}
+    if judged is not None:
+        found = replace(found, results=judged.results)
     folder = found.folder.path / EXPORTED / to if output is None else Path(output)
     _refuse_full(folder, is_forced=force)
     manifest, results = _exported_tasks(found, names_of(tasks, "tasks"))
@@ -95,11 +104,14 @@ def export(
             found.folder.path,
             manifest,
             results,
-            lambda task: samples_as_read(read_samples(found.folder, task), manifest, task),
+            lambda task: samples_as_read(
+                with_verdicts(read_samples(found.folder, task), human.get(task)), manifest, task
+            ),
             lambda name: media_path(found.folder.media, name),
             found.folder.artifacts,
             staging / folder.name,
             copies_media=media == "copy",
+            human=human,
         )
         job.folder.mkdir()
         exporter(job)
@@ -109,7 +121,8 @@ def export(
         shutil.rmtree(staging, ignore_errors=True)
     copied = set(job.copies)
     own = tuple(folder / path for path in written if path.as_posix() not in copied)
-    return Exported(folder, own, len(copied), _notice(found, results), _sentence(to, job.notes))
+    notes = filter(None, (_notice(found, results), *(judged.notes if judged is not None else ())))
+    return Exported(folder, own, len(copied), " ".join(notes), _sentence(to, job.notes))
 
 
 def export_summaries() -> dict[str, str]:

@@ -27,6 +27,7 @@ from polymeter.run.finish import manifest as manifests
 from polymeter.run.finish import sessions
 from polymeter.run.finish.files import FilesOfRun
 from polymeter.run.finish.reduce import Reduction
+from polymeter.run.finish.verdicts import count_excluded, human_scores, verdict_notes
 from polymeter.run.plan.plan import Plan, answer_reader, cache_folder, model_name, selected_samples, skip
 from polymeter.run.plan.stored import StoredAnswers
 from polymeter.run.schedule.events import Events
@@ -102,6 +103,7 @@ class Execution:
         self._watchdog = Watchdog(options.score_timeout_s, progress.note)
         self._door = Door(options.seed, self._watchdog)
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / FETCHED_IMAGES)
+        self._human = human_scores(options.verdicts)
         identity = manifests.completion_identity(plan)
         self._tasks = [
             RunningTask(
@@ -114,6 +116,7 @@ class Execution:
                 fingerprint([identity, task.spec.source_hash, task.fingerprint, task.score_digest]),
                 task.spec.name in changed,
                 may_overlap=options.score_workers is not None,
+                human=self._human.get(task.spec.name),
             )
             for task in plan.opened
         ]
@@ -287,7 +290,7 @@ class Execution:
 
     def _make_crew(self, events: Events) -> ScoringCrew | None:
         """Return the crew that scores in other processes, if there is one and something can be scored there."""
-        if self._plan.place is None:
+        if self._plan.place is None or self._human:  # verdicts are known here alone
             return None
         from polymeter.run.dispatch.replicas.planning import scoring_crew
 
@@ -359,10 +362,11 @@ class Execution:
             skipped=self._plan.skipped,
             notes=[
                 *self._plan.notes,
+                *verdict_notes(self._human, journal),
                 *sessions.notes(by_address, self._manifest, balanced),
                 *filter(None, [self._mixed_media(journal)]),
                 *self._nondeterminism(),
-                *self._reduction.doubts(summaries, journal),
+                *self._reduction.doubts(summaries),
                 *self._reduction.failures,
             ],
         )
@@ -371,6 +375,7 @@ class Execution:
         address_of = sessions.part_addresses(journal, self._manifest) if by_address else None
         for task in self._tasks:
             write_samples(self._folder, journal, task.name, address_of)
+        n_excluded = count_excluded(self._human, journal)
         journal.close()
         write_results(self._folder, document)
         for failure in self._reduction.finish(results):
@@ -380,7 +385,7 @@ class Execution:
             summary.n_samples - (0 if summary.why_unscored is not None else summary.statuses.get("ok", 0))
             for summary in summaries
         )
-        n_failed = unscored + len(self._reduction.failures)
+        n_failed = max(unscored - n_excluded, 0) + len(self._reduction.failures)
         self._close_manifest("complete", n_failed, usage)
         return RunOutcome(self._folder, "complete", document, n_failed)
 

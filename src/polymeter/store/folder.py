@@ -146,15 +146,19 @@ class RunFolder:
         return document
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Replace the manifest, leaving out the values of keys and tokens. It holds the current checksums of itself, of
-        the results and of the files that tasks wrote.
+        """Replace the manifest by :meth:`with_checksums`."""
+        write_json(self.manifest, self.with_checksums(manifest))
+
+    def with_checksums(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Return a manifest as it is written: without the values of keys and tokens, and with the current checksums of
+        itself, of the results and of the files that tasks wrote.
         """
         content = without_secrets({"schema_version": SCHEMA_VERSION, **manifest})
         with stored_at(self.path, "Reading the files of the run"):
             sums: dict[str, Any] = self.digests([self.results.name, *(content.get("artifacts") or ())])
         n_sessions = len(content.get("sessions") or ())
         sums |= {self.manifest.name: content_digest([content, n_sessions]), N_SESSIONS: n_sessions}
-        write_json(self.manifest, {**content, CHECKSUMS: sums})
+        return {**content, CHECKSUMS: sums}
 
     def digests(self, names: Iterable[str]) -> dict[str, str]:
         """Return the digests of the existing files with these names. A folder that somebody else made may name files

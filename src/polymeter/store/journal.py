@@ -9,7 +9,7 @@ elsewhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
 from polymeter.store.database import connect
-from polymeter.store.schema import WITHOUT_PARTS, has_failed_tries
+from polymeter.store.schema import FAILED_TRIES, SHOWN, WITHOUT_PARTS, has_table
+from polymeter.store.shown_media import IN_BODY, list_in
 
 _STATES = {
     "answered": "SELECT DISTINCT sample FROM responses WHERE task=?",
@@ -93,7 +94,9 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._db = connect(path)
+        self._db.create_function("list_in", 1, list_in, deterministic=True)
         self._has_parts = self._db.execute("PRAGMA user_version").fetchone()[0] > WITHOUT_PARTS
+        self._has_shown = has_table(self._db, SHOWN)
         self.task_ids: dict[str, int] = {
             name: number for number, name in self._db.execute("SELECT id, name FROM tasks")
         }
@@ -241,22 +244,6 @@ class Journal:
             (self.task_ids.get(task),),
         )
 
-    def count_answers(self, task: str) -> int:
-        """The number of answers of a task."""
-        count = self._db.execute(
-            "SELECT count(*) FROM responses WHERE task=? AND role='model' AND turn>=0", (self.task_ids.get(task),)
-        )
-        return int(count.fetchone()[0])
-
-    def count_length(self, task: str) -> int:
-        """The number of answers of a task that reached their token limit."""
-        count = self._db.execute(
-            "SELECT count(*) FROM responses WHERE task=? AND role='model' AND turn>=0"
-            ' AND body LIKE \'%"finish_reason":"length"%\'',
-            (self.task_ids.get(task),),
-        )
-        return int(count.fetchone()[0])
-
     def rows(self, task: str, only: Sequence[int] | None = None) -> Iterator[SampleRow]:
         """Ended samples of a task, in sample order.
 
@@ -310,6 +297,15 @@ class Journal:
             (self.task_ids.get(task),),
         )
 
+    def answer_bodies(self, task: str) -> Iterator[str]:
+        """The bodies of all answers of the model to samples of a task, by sample; they may be damaged."""
+        bodies = self._db.cursor().execute(
+            "SELECT CAST(body AS BLOB) FROM responses WHERE task=? AND turn>=0 AND role='model'"
+            " ORDER BY sample, role, model, fingerprint, occurrence",
+            (self.task_ids.get(task),),
+        )
+        return (body.decode("utf-8", "replace") for (body,) in bodies)
+
     def all_answers(self) -> Iterator[tuple[str, str, int | None, bytes]]:
         """All answers of all tasks, also those that no sample uses any more: role, fingerprint of the model, part of
         the run and body, which may be damaged. Models' own prompts are not answers.
@@ -321,9 +317,30 @@ class Journal:
 
     def failed_tries(self) -> list[tuple[str, str, int]]:
         """The number of failed tries: role, fingerprint of the model and number."""
-        if not has_failed_tries(self._db):
+        if not has_table(self._db, FAILED_TRIES):
             return []
         return self._db.execute("SELECT role, model, count(*) FROM failed_tries GROUP BY role, model").fetchall()
+
+    def shown(self, digests: Iterable[str]) -> dict[str, str]:
+        """The records of what models were shown, as JSON, by digest; without those that the journal does not have."""
+        if not self._has_shown:
+            return {}
+        found = ((one, self._db.execute("SELECT body FROM shown WHERE digest=?", (one,)).fetchone()) for one in digests)
+        return {one: row[0] for one, row in found if row is not None}
+
+    def shown_in(self, task: str) -> Iterator[str]:
+        """The distinct records of what the model was shown in a task, as JSON, in no order."""
+        if not self._has_shown or self._db.execute("SELECT 1 FROM shown LIMIT 1").fetchone() is None:
+            return
+        yield from (
+            body
+            for (body,) in self._db.cursor().execute(
+                # Only the list is read as JSON: SQLite refuses a NaN, which log-probabilities beside it may hold.
+                "SELECT body FROM shown WHERE digest IN (SELECT one.value FROM responses r, json_each(list_in(r.body)) "
+                "one WHERE r.task=? AND r.sample>=0 AND r.turn>=0 AND r.role='model' AND instr(r.body, ?))",
+                (self.task_ids.get(task), IN_BODY),
+            )
+        )
 
     def request(self, fingerprint: str) -> str | None:
         """The body of a request; ``None`` if the journal has none with this fingerprint."""

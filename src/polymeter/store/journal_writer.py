@@ -27,14 +27,15 @@ from polymeter.core.errors import Raised, attempt
 from polymeter.store.checksums import BETWEEN, checksum, text_checksum
 from polymeter.store.database import JournalError, connect, journal_error
 from polymeter.store.journal import Session
-from polymeter.store.schema import upgrade
+from polymeter.store.schema import FAILED_TRIES, SHOWN, WITHOUT_TASK, upgrade
 
 _INSERT = {
     "requests": ("INSERT OR IGNORE INTO requests VALUES", 3),
     "responses": ("INSERT OR REPLACE INTO responses VALUES", 10),
     "scores": ("INSERT OR REPLACE INTO scores VALUES", 7),
     "samples": ("INSERT OR REPLACE INTO samples VALUES", 12),
-    "failed_tries": ("INSERT INTO failed_tries VALUES", 7),
+    FAILED_TRIES: ("INSERT INTO failed_tries VALUES", 7),
+    SHOWN: ("INSERT OR IGNORE INTO shown VALUES", 3),
 }
 """Each table's statement, and its number of columns."""
 _TURN = (
@@ -201,7 +202,7 @@ class JournalWriter:
         a text with all values: one format takes half as long as joining the values.
         """
         n_columns, part = _INSERT[table][1], self._part
-        if table == "requests":
+        if table in WITHOUT_TASK:
             form = BETWEEN.join(["%s"] * (n_columns - 1))
             return [(*row, text_checksum(form % row)) for row in rows]
         of_task = {number: self._checksum(number) for number in {row[0] for row in rows}}

@@ -1,7 +1,7 @@
 """Damage in a journal: this module finds rows that do not match their checksums, and writes the journal anew without
 them. The key of a damaged row cannot be trusted either, so its sample is unknown. Therefore a repaired journal holds
-all intact requests, answers and failed tries, but no scores and ends: every sample is run again over the remaining
-answers, and only missing ones are requested.
+all intact requests, answers, failed tries and records of what was shown, but no scores and ends: every sample is run
+again over the remaining answers, and only missing ones are requested.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from typing import Any
 
 from polymeter.store.checksums import JournalText, stored_checksum
 from polymeter.store.database import connect, journal_at
-from polymeter.store.schema import FAILED_TRIES, SCHEMA, SCHEMA_VERSION, check_schema, has_failed_tries
+from polymeter.store.schema import (
+    FAILED_TRIES,
+    LATER_TABLES,
+    SCHEMA,
+    SCHEMA_VERSION,
+    SHOWN,
+    WITHOUT_TASK,
+    check_schema,
+    has_table,
+)
 
 _NOUNS = {
     "responses": "answer",
@@ -26,13 +35,20 @@ _NOUNS = {
     "requests": "request",
     "parts": "part of the run",
     FAILED_TRIES: "failed try",
+    SHOWN: "record of a shown medium",
 }
-_PLURALS = {"end of a sample": "ends of samples", "part of the run": "parts of the run", "failed try": "failed tries"}
+_PLURALS = {
+    "end of a sample": "ends of samples",
+    "part of the run": "parts of the run",
+    "failed try": "failed tries",
+    "record of a shown medium": "records of shown media",
+}
 _TEXTS = {
     "parts": ("code", "body"),
     "requests": ("fingerprint", "body"),
     "responses": ("role", "model", "fingerprint", "body"),
     FAILED_TRIES: ("role", "model"),
+    SHOWN: ("digest", "body"),
 }
 """The columns that hold text in the tables that a repaired journal keeps."""
 
@@ -123,12 +139,12 @@ def repair(path: Path) -> None:
 
 def _tables(db: sqlite3.Connection, names: Iterable[str]) -> list[str]:
     """The tables of these names that a journal must have, or has."""
-    return [name for name in names if name != FAILED_TRIES or has_failed_tries(db)]
+    return [name for name in names if name not in LATER_TABLES or has_table(db, name)]
 
 
 def _checked_rows(db: sqlite3.Connection, table: str) -> Iterator[tuple[tuple[Any, ...], bool | None]]:
     """The rows of a table, each with whether it is intact; ``None``: it has no checksum."""
-    named = table not in ("parts", "requests")
+    named = table not in WITHOUT_TASK
     names: dict[Any, Any] = dict(db.execute("SELECT id, name FROM tasks")) if named else {}
     columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
     try:

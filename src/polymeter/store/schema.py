@@ -1,7 +1,7 @@
 """The tables of a journal, and the upgrade of one of an older version. Each row has a checksum
 (``polymeter.store.checksums``) and the part of the run that wrote it, which records the code and the endpoint. Journals
 of schema version 2 have neither. They are read unchanged, and get the empty columns when a run continues in them. Early
-journals also get the table of failed tries.
+journals also get the tables of failed tries and of what models were shown.
 """
 
 from __future__ import annotations
@@ -34,9 +34,16 @@ CREATE TABLE IF NOT EXISTS failed_tries (
     task INTEGER NOT NULL, sample INTEGER NOT NULL, role TEXT NOT NULL, model TEXT NOT NULL, number INTEGER NOT NULL,
     part INTEGER NOT NULL, checksum INTEGER,
     PRIMARY KEY (part, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS shown (digest TEXT PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER) WITHOUT ROWID;
 """
 FAILED_TRIES = "failed_tries"
-"""The table of tries that failed. A journal of version 3 may not have it: readers of that version do not need it."""
+"""The table of tries that failed."""
+SHOWN = "shown"
+"""The table of records of what models were shown, by digest; answers name them."""
+LATER_TABLES = (FAILED_TRIES, SHOWN)
+"""Tables that a journal of version 3 may not have: readers of that version do not need them."""
+WITHOUT_TASK = ("parts", "requests", SHOWN)
+"""Tables whose rows belong to no task."""
 SCHEMA_VERSION = 3
 WITHOUT_PARTS = 2
 """The schema version of journals whose rows have neither part nor checksum."""
@@ -67,14 +74,14 @@ def check_schema(db: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def has_failed_tries(db: sqlite3.Connection, schema: str = "main") -> bool:
-    """Return whether a journal has the table of failed tries."""
-    found = db.execute(f"SELECT count(*) FROM {schema}.sqlite_master WHERE name=?", (FAILED_TRIES,)).fetchone()
+def has_table(db: sqlite3.Connection, table: str, schema: str = "main") -> bool:
+    """Return whether a journal has a table, which is one of ``LATER_TABLES``."""
+    found = db.execute(f"SELECT count(*) FROM {schema}.sqlite_master WHERE name=?", (table,)).fetchone()
     return bool(found[0])
 
 
 def upgrade(path: Path) -> None:
-    """Make an empty journal, or add the missing columns and table to an older one.
+    """Make an empty journal, or add the missing columns and tables to an older one.
 
     Raises:
         PlanError: if it has a schema version that this Polymeter does not read.
@@ -82,7 +89,7 @@ def upgrade(path: Path) -> None:
     """
     with closing(connect(path, may_create=True)) as db:
         version = check_schema(db, path)
-        if version == SCHEMA_VERSION and has_failed_tries(db):
+        if version == SCHEMA_VERSION and all(has_table(db, table) for table in LATER_TABLES):
             return
         added = [f"ALTER TABLE {table} ADD COLUMN {name} INTEGER;" for table, names in _ADDED.items() for name in names]
         changes = "".join(added) if version == WITHOUT_PARTS else ""

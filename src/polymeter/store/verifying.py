@@ -149,6 +149,13 @@ def _leave_out_newer(one: Any, other: Any) -> None:
             for name in _OF_CHANGED_ITEMS:
                 before.pop(name, None)
                 now.pop(name, None)
+    counted = (one or {}).get("truncation"), (other or {}).get("truncation")
+    if counted[0] is None and other:
+        other.pop("truncation", None)
+    for kinds in filter(None, counted):
+        for kind in kinds.values():
+            if isinstance(kind, dict):
+                kind.pop("advice", None)  # words, which a version may change
 
 
 def _first(one: Any, other: Any, where: str = "") -> str:

@@ -7,7 +7,7 @@ Responses and scores are restored exactly.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ from polymeter.core.text.codec import (
     scalar_json,
 )
 from polymeter.core.text.secrets import without_secrets
+from polymeter.store.shown_media import SHOWN_MEDIA
 
 LoadImage = Callable[[str], Any]
 PathOf = Callable[[str], Path]
@@ -98,6 +99,7 @@ def write_response(
     keep_image: Callable[[Any], str],
     files: FilesBehind | None = None,
     sent: Mapping[str, float | None] | None = None,
+    shown: Sequence[str | None] = (),
 ) -> str:
     """An answer as JSON.
 
@@ -106,13 +108,14 @@ def write_response(
         keep_image: Stores a generated image and returns its file name.
         files: The files that it rests on, if any.
         sent: The media of its request as ``ModelUsage`` counts them; empty if it had none.
+        shown: The digests of the records of what was shown of them; empty if there is no record.
 
     Raises:
         ValueError: if it is an error: those are never written as answers.
     """
     if response.error is not None:
         raise ValueError("an error is not an answer")
-    if files is None and not sent and (text := _written_text(response)) is not None:
+    if files is None and not sent and not shown and (text := _written_text(response)) is not None:
         return text
     outputs = [_write_output(output, keep_image) for output in response.outputs]
     body: dict[str, Any] = {"outputs": outputs}
@@ -122,6 +125,8 @@ def write_response(
         body["sent"] = dict(sent)
     if files is not None:
         body["files"] = {"states": [state.as_list() for state in files.states], "shown": list(files.shown)}
+    if shown:
+        body[SHOWN_MEDIA] = list(shown)  # last, where it is found without parsing the rest
     return _response_json(body)
 
 
@@ -141,6 +146,7 @@ def _written_text(response: Response) -> str | None:
         or output.tool_calls
         or output.note is not None
         or output.messages is not None
+        or output.cut
         or (usage is not None and not _COUNTS.issuperset(map(type, usage)))
     ):
         return None
@@ -296,6 +302,8 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
             {"role": message.role, "parts": [_write_part(part) for part in message.parts]}
             for message in output.messages
         ]
+    if output.cut:
+        body["cut"] = dict(output.cut)
     return body
 
 
@@ -352,4 +360,5 @@ def _read_output(body: Mapping[str, Any], load_image: LoadImage, path_of: PathOf
             Message(message["role"], tuple(_read_part(part, path_of) for part in message["parts"]))
             for message in body["messages"]
         ),
+        cut=body.get("cut"),
     )

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from PIL import Image as Pictures
 
 from polymeter.core.content import Image
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.format import OpenContext
+from polymeter.core.media.showing import ImageRule, Showing, VideoRule
 from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
 from polymeter.core.names.registries import MODELS
 from polymeter.core.options import RunOptions
 from polymeter.core.request import Origin, Output, Response
 from polymeter.run.dispatch.replicas.hosts import Computed, Work
+from polymeter.run.dispatch.replicas.planning import _setup
 from polymeter.run.dispatch.replicas.replica import ModelReplica, ReplicaSetup, packed_answers, portable_error, unsent
-from polymeter.run.dispatch.replicas.wire import unpacked
-from tests.helpers.tasks import ask
+from polymeter.run.dispatch.replicas.wire import packed, unpacked
+from polymeter.run.schedule.running_samples import MODEL_ROLE
+from tests.helpers.tasks import ListTask, ask, docs
 
 
 class Narrow(BatchModel):
@@ -131,3 +137,32 @@ def test_errors_cross_with_all_that_they_say() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.kind, again.retry_after_s) == (str(error), "transient", 2.0)
     assert "KeyError" in str(portable_error(KeyError("x")))
+
+
+def test_rules_cross_and_what_was_shown_comes_back(tmp_path: Path) -> None:
+    setup = ReplicaSetup(ModelSpec("mock"), (), {}, OpenContext(), RunOptions(), tmp_path / "fetched")
+    replica = ModelReplica(setup)
+    replica.load()
+    wide = Image(Pictures.new("RGB", (40, 20)), rule=ImageRule(max_side=10))
+    both = (ask("text"), ask("seen", image=wide))
+    data, beside = packed(Work(1, [[one] for one in both]))
+    computed = replica.compute(unpacked(data, [bytes(piece) for piece in beside]))
+    replica.close()
+    data, beside = packed_answers(computed)
+    none, (record,) = unpacked(data, [bytes(piece) for piece in beside]).shown
+    assert none == ()
+    assert record is not None
+    assert (record.rule, record.sent["width"]) == ({"max_side": 10}, 10)
+    assert wide.sent is None, "it was another process's"
+
+
+def test_a_replica_knows_of_tasks_with_videos_that_state_no_rule(tmp_path: Path) -> None:
+    tasks = [ListTask(docs(1), name=name).as_task() for name in ("stated", "unstated", "text")]
+    ruled, plain, text = (replace(task, spec=replace(task.spec, file=Path(__file__))) for task in tasks)
+    seeing = replace(ruled.needs, modalities=frozenset({"text", "video"}))
+    rule = Showing(video=VideoRule(frames=64))
+    opened = [replace(ruled, needs=seeing, showing=rule), replace(plain, needs=seeing), text]
+    plan: Any = SimpleNamespace(
+        model=Narrow(), model_spec=ModelSpec("mock"), options=RunOptions(), opened=opened, context=OpenContext()
+    )
+    assert _setup(plan, MODEL_ROLE, plan.model, tmp_path).showings == (rule, Showing())

@@ -12,6 +12,7 @@ from PIL import Image as pil
 
 from polymeter.core.content import Image
 from polymeter.core.errors import DataError, PlanError
+from polymeter.core.records.shown_media import ShownMedium
 from polymeter.core.request import Error, Response
 from polymeter.models.mock import MockBatch
 from polymeter.run.dispatch.batch.choice import BatchChoice
@@ -377,3 +378,17 @@ def test_an_image_is_held_until_it_is_answered() -> None:
     assert next(host.sent[0][1].groups[0][0].images()) is next(one.request.images())
     host.answer()
     assert told.texts == ["?"]
+
+
+def test_what_replicas_have_shown_is_known_here() -> None:
+    dispatcher, host, told = made(1)
+    task = RunningTask(ListTask(docs(1)).as_task(), 0, range(1), "d")
+    image = Image(b"", key="k")
+    dispatcher.add([RunningSample(task, task.task.samples[0]).ask("model", ask("q0", image=image))])
+    dispatcher.poke(is_quiet=True)
+    host.listener.ready(0)
+    dispatcher.poke(is_quiet=True)
+    record = ShownMedium("image", sent={"width": 10})
+    host.answer(shown=[(record,)])
+    assert told.texts == ["q0"]
+    assert image.sent is record

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from PIL import Image as pil
 
-from polymeter.core.content import Audio, Given, Image, Text, Video
+from polymeter.core.content import Audio, Given, Image, Text, Video, is_subtitle_text
 from polymeter.core.errors import DataError, ModelError
+from polymeter.core.media.showing import VideoRule
 from polymeter.core.request import (
     Generate,
     GenerateImage,
@@ -136,6 +137,28 @@ def test_files_are_named_where_they_can_be_read_and_carried_where_not(tmp_path: 
     assert far[0].place() == str(file)
     assert far[3].original_bytes() == far[0].original_bytes()
     assert (far[4].source, far[4].start_s, far[4].end_s) == (far[0].original_bytes(), 1.0, 2.0)
+
+
+def test_a_video_takes_its_subtitles_along(tmp_path: Path) -> None:
+    file = tmp_path / "a.srt"
+    file.write_text("00:00:01,000 --> 00:00:02,000\nHello\n")
+    rule = VideoRule(subtitles="whole")
+    request = shown(Video("a.mp4", rule=rule, subtitles=file), Video("a.mp4", subtitles=file))
+    near, unshown = crossed(request).media()
+    assert (near.subtitles, unshown.subtitles) == (file, None)
+    (far, _) = crossed(request, is_readable=lambda path: path.name == "a.mp4").media()
+    assert far.subtitles == file.read_text()
+    assert far.content_hash() != near.content_hash() or file.read_text() == far.subtitles
+
+
+@pytest.mark.parametrize("text", ["00:00:01,000 --> 00:00:02,000\nHello\n", "Hello", ""])
+def test_subtitles_whose_path_is_a_string_are_taken_along(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "a.srt"
+    file.write_text(text)
+    request = shown(Video("a.mp4", rule=VideoRule(subtitles="whole"), subtitles=str(file)))
+    (far,) = crossed(request, is_readable=lambda path: path.name == "a.mp4").media()
+    assert is_subtitle_text(far.subtitles)  # a line alone would be taken for a path there
+    assert far.subtitles.strip() == text.strip()
 
 
 def test_an_image_at_a_url_takes_the_bytes_along_that_were_fetched() -> None:

@@ -144,7 +144,7 @@ def _drift(pairs: Sequence[tuple[SampleOutcome, SampleOutcome]], unit: str) -> L
 
 
 def _length(outcome: SampleOutcome, unit: str) -> float | None:
-    """Return the length of a sample's answers. The tokens of weighed choices are not part of an answer."""
+    """Return the length of a sample's answers. The tokens of choices that it scored are not part of an answer."""
     return outcome.characters if unit == "characters" or outcome.characters is None else outcome.tokens
 
 

@@ -1,12 +1,12 @@
 """Comparability of two runs: their differences besides the model, and the ones that are refused.
 
 A difference is refused until the user allows it if it changes the meaning of a difference of scores: other samples,
-other data, other prompts, another way to score, another judge, a run that has not ended. All other differences are
-reported.
+other data, other prompts, other frames of videos, another way to score, another judge, a run that has not ended. All
+other differences are reported.
 
 The requests decide, not the settings. Runs are compared by the fingerprints of the first requests of their samples, and
-by the texts of these requests if the fingerprints differ; by their rows if the fingerprints of the data differ; and by
-the definitions of tasks.
+by the texts of these requests if the fingerprints differ; by the records of what was shown of their media; by their
+rows if the fingerprints of the data differ; and by the definitions of tasks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from typing import Any
 
 from polymeter.analysis.comparison import imported
 from polymeter.analysis.comparison.runs import ComparedRun
+from polymeter.analysis.comparison.shown import shown_differences
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.names.catalog import AT
+from polymeter.core.records.protocol import MEASURING
 from polymeter.report.formatting import clip, count, listing, one_line
 from polymeter.store.reading.outcomes import SampleOutcome, read_requests, read_rows
 
@@ -28,6 +31,7 @@ ALLOWABLE = {
     "data": "rows with the same id may differ",
     "task": "the task may be another version, or be scored in another way",
     "prompts": "the models may have been sent different prompts",
+    "shown": "the models may have been shown other frames, sizes or rates",
     "judge": "the answers may have been graded by different judges",
 }
 """The refused differences, by the word that allows each, with the meaning of the word."""
@@ -98,6 +102,7 @@ def run_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
         only = [name for name in run.tasks if name not in beside.tasks]
         if only:
             yield Finding("tasks", f"Only {run.name} has {_some(only)}: not compared.")
+    yield from (Finding("protocols", text) for text in other_protocols(first, other))
     if imported.is_imported(first, other):
         yield from (Finding("imported", text) for run in (first, other) for text in imported.told_of_import(run))
         return
@@ -176,6 +181,26 @@ def task_findings(
     yield from _request_findings(
         first, other, task, one, two, shared, is_told_settings=is_told_settings, has_import=has_import
     )
+    for text, is_refused in shown_differences(first, other, task, one, two, shared):
+        yield Finding("shown", text, is_refused)
+
+
+def other_protocols(first: ComparedRun, other: ComparedRun) -> Iterator[str]:
+    """Yield a sentence for each benchmark that two runs have under different protocols, which are different tasks."""
+    one, two = (_protocols(run, beside) for run, beside in ((first, other), (other, first)))
+    for benchmark in one.keys() & two.keys():
+        names = f"{listing(one[benchmark])} in {first.name}, {listing(two[benchmark])} in {other.name}"
+        yield f"{benchmark}: the protocols differ ({names}): not compared."
+
+
+def _protocols(run: ComparedRun, beside: ComparedRun) -> dict[str, list[str]]:
+    """Return the protocols of the tasks that only one run has, by benchmark; of a task without one, ``none``."""
+    found: dict[str, list[str]] = {}
+    for name, task in run.tasks.items():
+        if name not in beside.tasks:
+            protocol = str((task.get("protocol") or {}).get("name") or "")
+            found.setdefault(name.removesuffix(f"{AT}{protocol}"), []).append(protocol or "none")
+    return found
 
 
 def _imported_definition_findings(one: Mapping[str, Any], two: Mapping[str, Any], task: str) -> Iterator[Finding]:
@@ -186,11 +211,20 @@ def _imported_definition_findings(one: Mapping[str, Any], two: Mapping[str, Any]
 
 def _definition_findings(one: Mapping[str, Any], two: Mapping[str, Any], task: str) -> Iterator[Finding]:
     facts = [{"version": entry.get("version"), "num_fewshot": entry.get("num_fewshot")} for entry in (one, two)]
+    stated = [dict(entry.get("protocol") or {}) for entry in (one, two)]
+    if any(stated[0].get(name) != stated[1].get(name) for name in MEASURING):
+        yield Finding(
+            "task", f"{task}: the protocols differ: {_changed_values(stated[0], stated[1], MEASURING)}.", True
+        )
+    elif stated[0] != stated[1]:
+        yield Finding(
+            "protocols", f"{task}: the protocols are described differently: {_changed_values(stated[0], stated[1])}."
+        )
     configs = [
         {
             key: value
             for key, value in (entry.get("config") or {}).items()
-            if key not in OF_DATA and key not in OF_REQUESTS
+            if key not in OF_DATA and key not in OF_REQUESTS and key != "protocol"
         }
         for entry in (one, two)
     ]

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from polymeter.analysis.comparison.answers import AnswerComparison, compare_answers
-from polymeter.analysis.comparison.comparability import Finding, check_allowed, refuse, run_findings, task_findings
+from polymeter.analysis.comparison.comparability import (
+    Finding,
+    check_allowed,
+    other_protocols,
+    refuse,
+    run_findings,
+    task_findings,
+)
 from polymeter.analysis.comparison.groups import group_scores
 from polymeter.analysis.comparison.runs import ComparedRun, read_runs
 from polymeter.analysis.comparison.scores import NotCompared, ScoreComparison, mains, task_scores
+from polymeter.analysis.comparison.verdicts import use_verdicts, verdict_notes
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.places import naming_places
 from polymeter.core.settings.arguments import Names, names_of
@@ -58,11 +66,13 @@ class Comparison:
         first: The first run.
         others: Each of the others, compared with it.
         is_paired: Whether samples are compared one by one.
+        verdicts: The number of samples with verdicts of people in each run, by its name; empty: none were used.
     """
 
     first: ComparedRun
     others: tuple[RunComparison, ...]
     is_paired: bool = True
+    verdicts: Mapping[str, str] = field(default_factory=dict)
 
     def regressions(self, most: float) -> tuple[list[str], list[str]]:
         """Return the scores that are worse by more than ``most``, and those for which the samples cannot decide this.
@@ -116,6 +126,7 @@ class Comparison:
             "paired": self.is_paired,
             "difference": "each run less the first",
             "level": 1 - ALPHA,
+            **({"verdicts": dict(self.verdicts)} if self.verdicts else {}),
             "first": _run(self.first),
             "others": [
                 {
@@ -159,6 +170,7 @@ def compare(
     tasks: Names = (),
     allow: Collection[str] = (),
     subsets: bool = False,
+    verdicts: bool = False,
     seed: int = 0,
 ) -> Comparison:
     """Compare runs with the first one, sample by sample.
@@ -173,6 +185,8 @@ def compare(
             ``unfinished`` for runs that have not ended. The others of these are refused.
         subsets: Compare each subset of a task too. The p-values of subsets are corrected together and do not change
             those of whole tasks.
+        verdicts: Use the verdicts of people beside the runs: their scores replace those of the run, and samples that
+            are excluded in any of the runs are left out of all of them.
         seed: For resampling.
 
     Raises:
@@ -183,6 +197,7 @@ def compare(
     if not others:
         raise PlanError("A comparison needs at least two runs.", hint="Name a second run folder.")
     runs, patterns = read_runs([Path(path) for path in (first, *others)]), names_of(tasks, "tasks")
+    judged = use_verdicts(runs) if verdicts else None
     compared = [
         _compare(
             runs[0],
@@ -196,7 +211,12 @@ def compare(
         )
         for other in runs[1:]
     ]
-    return Comparison(runs[0], tuple(corrected(compared)), not unpaired)
+    if judged is None:
+        return Comparison(runs[0], tuple(corrected(compared)), not unpaired)
+    compared = [replace(one, warnings=(*verdict_notes(runs[0], one.run, judged), *one.warnings)) for one in compared]
+    return Comparison(
+        runs[0], tuple(corrected(compared)), not unpaired, {name: one.counted for name, one in judged.items()}
+    )
 
 
 def verdict(line: ScoreComparison) -> str:
@@ -281,7 +301,7 @@ def _common_names(first: ComparedRun, other: ComparedRun, patterns: Sequence[str
     found |= dict.fromkeys(("task", name) for name in first.tasks if name in other.tasks)
     if not found:
         raise PlanError(
-            f"{first.name} and {other.name} have no task in common.",
+            " ".join([f"{first.name} and {other.name} have no task in common.", *other_protocols(first, other)]),
             hint=f"{first.name} has {listing(first.tasks)}; {other.name} has {listing(other.tasks)}.",
         )
     names = [name for _, name in found]

@@ -13,7 +13,7 @@ from polymeter.analysis.comparison.runs import ComparedRun
 from polymeter.analysis.comparison.scores import NotCompared, ScoreComparison, TaskDifference, TaskScores, of_means
 from polymeter.core.identity import seed_for
 from polymeter.report.formatting import number
-from polymeter.stats import MemberDifference, group_difference
+from polymeter.stats import MemberDifference, group_difference, weighted_standard_error
 from polymeter.store.reading.outcomes import ScoreKey
 
 _ROUNDED = 6e-5
@@ -42,7 +42,7 @@ def group_scores(
             for run in (first, second):
                 _check_group(run, group, key)
             weights, n = _weights(first, group, key, tasks)
-        except _NotAMeanError as error:
+        except NotAMeanError as error:
             values = first.value(group, key), second.value(group, key)
             others.append(NotCompared("group", group, *key, str(error), *values))
             continue
@@ -78,8 +78,38 @@ def _scales(members: Iterable[TaskDifference]) -> set[float]:
     return {member.scale for member in found if member.first or member.second} or {found[0].scale}
 
 
-class _NotAMeanError(Exception):
+class NotAMeanError(Exception):
     """A group's score is not the mean of compared scores. The message states the reason."""
+
+
+def group_mean(
+    run: ComparedRun, group: str, key: ScoreKey, results: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> tuple[float, float | None, int]:
+    """Return a group's score from other results of its members: the mean, its standard error and the number of samples.
+
+    Args:
+        run: The run, whose own results show that the score is a mean.
+        group: A group of it.
+        key: The metric and filter.
+        results: The other results of tasks and groups, by name, in the form of ``results.json``.
+
+    Raises:
+        NotAMeanError: if the score is not a mean of its members, or one of these has no value.
+    """
+    _check_group(run, group, key)
+    found = []
+    for member in _member_results(run, group, key):
+        own = (one for one in results.get(member, ()) if (one["metric"], one["filter"]) == key and not one["subset"])
+        result = next(own, None)
+        if result is None or result["value"] is None:
+            raise NotAMeanError(f"its member {member} has no value")
+        found.append(result)
+    is_weighted = bool(_aggregate(run, group, key).get("weight_by_size"))
+    weights = [float(result["n"]) if is_weighted else 1.0 for result in found]
+    value = math.fsum(w * one["value"] for w, one in zip(weights, found, strict=True)) / math.fsum(weights)
+    errors = [one["stderr"] for one in found]
+    stderr = None if None in errors else weighted_standard_error(errors, weights)
+    return value, stderr, sum(int(one["n"]) for one in found)
 
 
 def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]:
@@ -91,7 +121,7 @@ def _aggregate(run: ComparedRun, group: str, key: ScoreKey) -> Mapping[str, Any]
         is_meant = key[1] in names or (not names and entry.get("over_tasks"))
         if entry.get("metric") == key[0] and is_meant and entry.get("aggregation", "mean") == "mean":
             return entry  # type: ignore[no-any-return]
-    raise _NotAMeanError("the group's score comes from its author's own code, or the run does not say how")
+    raise NotAMeanError("the group's score comes from its author's own code, or the run does not say how")
 
 
 def _member_results(run: ComparedRun, group: str, key: ScoreKey) -> dict[str, Mapping[str, Any]]:
@@ -126,10 +156,10 @@ def _check_group(run: ComparedRun, group: str, key: ScoreKey) -> None:
     weights = [float(part["n"]) if is_weighted else 1.0 for part in parts.values()]
     numbers = [part["value"] for part in parts.values()]
     if not weights or not all(isinstance(item, (int, float)) for item in (value, *numbers)):
-        raise _NotAMeanError(f"{run.name} has no score for it")
+        raise NotAMeanError(f"{run.name} has no score for it")
     mean = math.fsum(w * v for w, v in zip(weights, numbers, strict=True)) / sum(weights)
     if not math.isclose(mean, value, rel_tol=1e-6, abs_tol=_ROUNDED):
-        raise _NotAMeanError(f"its value {number(value)} in {run.name} is not the mean {number(mean)} of its members")
+        raise NotAMeanError(f"its value {number(value)} in {run.name} is not the mean {number(mean)} of its members")
 
 
 def _weights(
@@ -144,12 +174,12 @@ def _weights(
         elif member in tasks and key in tasks[member].members:
             shares.append(({member: 1.0}, tasks[member].members[key].paired.n))
         else:
-            raise _NotAMeanError(f"its member {member} is not compared")
+            raise NotAMeanError(f"its member {member} is not compared")
     total = math.fsum(float(n) if is_weighted else 1.0 for _, n in shares)
     weights: dict[str, float] = {}
     for below, n in shares:
         for task, weight in below.items():
             weights[task] = weights.get(task, 0.0) + weight * (float(n) if is_weighted else 1.0) / total
     if len(_scales(tasks[task].members[key] for task in weights)) > 1:
-        raise _NotAMeanError("only some of its members are in percent")
+        raise NotAMeanError("only some of its members are in percent")
     return weights, sum(tasks[task].members[key].paired.n for task in weights)

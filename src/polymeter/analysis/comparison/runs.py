@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError
+from polymeter.core.records.human_scores import HumanScores, replaced
 from polymeter.report.formatting import number, one_line
 from polymeter.report.table import bounds_of, spread_value
 from polymeter.store.folder import RunFolder
@@ -51,6 +52,8 @@ class ComparedRun:
         results: The content of ``results.json``.
         is_complete: Whether it has ended.
         is_by_file: Whether samples are read from their files, because the run has no journal.
+        human: The verdicts of people that replace scores, by task; empty: only the scores of the run count.
+        left_out: The ids of samples that people excluded in this run or in one that it is compared with, by task.
     """
 
     name: str
@@ -59,7 +62,10 @@ class ComparedRun:
     results: Mapping[str, Any] = field(repr=False)
     is_complete: bool
     is_by_file: bool = False
+    human: Mapping[str, HumanScores] = field(default_factory=dict, repr=False)
+    left_out: Mapping[str, set[str]] = field(default_factory=dict, repr=False)
     _outcomes: dict[str, list[SampleOutcome]] = field(default_factory=dict, repr=False)
+    _judged: dict[str, list[SampleOutcome]] = field(default_factory=dict, repr=False)
     _rows: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict, repr=False)
 
     @property
@@ -73,7 +79,21 @@ class ComparedRun:
         return {task["name"]: task for task in self.manifest["tasks"]}
 
     def outcomes(self, task: str) -> list[SampleOutcome]:
-        """Return the samples of a task that have ended, in order."""
+        """Return the samples of a task that have ended, in order, with the verdicts of people."""
+        human, left_out = self.human.get(task), self.left_out.get(task, ())
+        if human is None and not left_out:
+            return self.stored(task)
+        if task not in self._judged:
+            values = human.values if human is not None else {}
+            kept = (outcome for outcome in self.stored(task) if outcome.id not in left_out)
+            self._judged[task] = [
+                replace(one, values=replaced(one.values, values[one.id])[0]) if one.id in values else one
+                for one in kept
+            ]
+        return self._judged[task]
+
+    def stored(self, task: str) -> list[SampleOutcome]:
+        """Return the samples of a task that have ended, in order, as the run scored them."""
         if task not in self._outcomes:
             self._outcomes[task] = read_outcomes(self.folder, task, is_by_file=self.is_by_file)
         return self._outcomes[task]
@@ -83,14 +103,17 @@ class ComparedRun:
 
         Either a sample names its subset, or the subset names a column of the row and its value, as in tables.
         """
+        return self._part(self.outcomes(task), task, subset)
+
+    def _part(self, outcomes: list[SampleOutcome], task: str, subset: Subset) -> list[SampleOutcome]:
         if not subset:
-            return self.outcomes(task)
-        own = [one for one in self.outcomes(task) if one.subset[: len(subset)] == subset]
+            return outcomes
+        own = [one for one in outcomes if one.subset[: len(subset)] == subset]
         if own or len(subset) != 2:
             return own
         column, value = subset
         rows = self._rows_of(task)
-        return [one for one in self.outcomes(task) if str(rows.get(one.id, {}).get(column, "")) == value]
+        return [one for one in outcomes if str(rows.get(one.id, {}).get(column, "")) == value]
 
     def subsets(self, task: str) -> list[Subset]:
         """Return the paths of the subsets that a task has results for, in order."""
@@ -108,7 +131,7 @@ class ComparedRun:
         each other result.
         """
         means, others = {}, {}
-        outcomes = self.part(task, subset)
+        outcomes = self._part(self.stored(task), task, subset)
         for result in self.results["tasks"].get(task, {}).get("results", ()):
             if _path(result) != subset:
                 continue

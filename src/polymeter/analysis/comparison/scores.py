@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from polymeter.analysis.comparison.runs import ComparedRun, MeanResult, Subset
 from polymeter.core.identity import seed_for
+from polymeter.core.records.attempts import estimates_among
 from polymeter.stats import (
     CombinedDifference,
     PairedDifference,
@@ -205,8 +206,11 @@ def _part_scores(
     means_of_second, others_of_second = second.means(task, subset)
     found = TaskScores([], [])
     pairs = None if is_unpaired else _Pairs(first.part(task, subset), second.part(task, subset))
+    keys = {*means, *others}, {*means_of_second, *others_of_second}
+    # Runs with different numbers of repeats: the metrics themselves are compared.
+    only_of_one = (estimates_among(keys[0]) | estimates_among(keys[1])) - (keys[0] & keys[1])
     for key in dict.fromkeys([*means, *others, *means_of_second, *others_of_second]):
-        if metric not in ("", key[0]):
+        if metric not in ("", key[0]) or key in only_of_one:
             continue
         one, two = _same_scale(means.get(key), means_of_second.get(key), first, second, task, subset)
         if one is None or two is None:

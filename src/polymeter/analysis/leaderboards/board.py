@@ -83,6 +83,7 @@ class Leaderboard:
                     "metric": column.key[0],
                     "filter": column.key[1],
                     "higher_is_better": column.higher_is_better,
+                    "groups": list(column.groups),
                     "ranks": column.method or None,
                     "n_ranked": len(column.ranked),
                 }
@@ -159,7 +160,7 @@ def leaderboard(
     """Rank the models of many runs, with an interval for each rank.
 
     Args:
-        *runs: Run folders, and folders that contain run folders, up to two levels deep.
+        *runs: Run folders, and folders that contain run folders, up to four levels deep.
         tasks: Only tasks and groups whose names match one of these patterns; default: tasks and groups that are in no
             group.
         metric: Only this metric; default: the first of each task.
@@ -241,12 +242,15 @@ def _columns(
     allow: Collection[str],
 ) -> list[BoardColumn]:
     names: dict[tuple[str, str], int] = {}
+    above: dict[tuple[str, str], tuple[str, ...]] = {}
     for run in (run for group in groups for run in group):
         listed = [(str(kind), str(name), int(depth)) for kind, name, depth, *_ in run.results.get("layout", ())]
         known = {(kind, name) for kind, name, _ in listed}
         listed += [("task", name, 0) for name in run.results["tasks"] if ("task", name) not in known]
         for kind, name, depth in listed:
             names[kind, name] = min(depth, names.get((kind, name), depth))
+        for place, groups_of in _groups_above(listed):
+            above.setdefault(place, groups_of)
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for _, name in names):
             every = [name for _, name in names]
@@ -262,6 +266,8 @@ def _columns(
         for kind, name in wanted
     ]
     columns = [column for column in found if column is not None]
+    for column in columns:
+        column.groups = above[column.kind, column.name]
     if not columns:
         known_metrics = sorted(
             {
@@ -277,6 +283,15 @@ def _columns(
             raise PlanError(f"The runs have no metric {metric!r}.", where="--metric", hint=hint)
         raise PlanError("The runs have no score to rank.")
     return columns
+
+
+def _groups_above(layout: Sequence[tuple[str, str, int]]) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """Yield each task and group of a table's layout with the groups that hold it, the outermost first."""
+    path: list[str] = []
+    for kind, name, depth in layout:
+        del path[depth:]
+        yield ("group" if kind == "group" else "task", name), tuple(path)
+        path.append(name)
 
 
 def _used(columns: Sequence[BoardColumn], place: int) -> tuple[BoardRun, ...]:

@@ -64,6 +64,7 @@ class BoardColumn:
         bounds: The range of its values.
         cells: One for each model; ``None`` if it has no score.
         method: How models were compared: ``paired``, ``unpaired`` or empty.
+        groups: The groups that hold it, the outermost first; empty: none.
     """
 
     kind: Literal["task", "group"]
@@ -74,6 +75,7 @@ class BoardColumn:
     bounds: tuple[float | None, float | None]
     cells: list[BoardCell | None]
     method: str = ""
+    groups: tuple[str, ...] = ()
 
     @property
     def ranked(self) -> list[tuple[int, BoardCell]]:

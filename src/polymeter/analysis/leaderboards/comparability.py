@@ -21,6 +21,7 @@ _OF_PROMPTS = frozenset({"lmms_eval_specific_kwargs", "model_specific_generation
 _OF_LOGS = {"unfinished": ("status",), "samples": ("samples",), "task": ("version", "num_fewshot")}
 """The facts that the log of another tool may contain."""
 _SHOWN = 3
+_SHOWING_OPTIONS = ("video", "image", "audio")
 _PROMPT_OPTIONS = ("prompt_key", "system_prompt", "dialect_options", "apply_stops_to_foreign")
 
 
@@ -64,6 +65,7 @@ def task_terms(run: BoardRun, task: str) -> Terms:
             **{key: value for key, value in sorted(config.items()) if key not in OF_DATA and key not in OF_REQUESTS},
         },
         "prompts": prompts,
+        "shown": {name: options[name] for name in _SHOWING_OPTIONS if options.get(name)},
         "judge": dict(run.manifest.get("identity", {}).get("roles") or {}),
     }
     told = {
@@ -117,8 +119,9 @@ def _difference_in_words(word: str, part: Mapping[str, Any], usual: Mapping[str,
         return "other rows of data, or rows that cannot be compared"
     if word == "task":
         return f"the task is defined differently: {_values_instead(part, usual)}"
-    if word == "prompts":
-        return f"other prompts: {_values_instead(part, usual)}"
+    if word in ("prompts", "shown"):
+        what = "other prompts" if word == "prompts" else "shown otherwise"
+        return f"{what}: {_values_instead(part, usual)}"
     names = [name for name in {**part, **usual} if part.get(name) != usual.get(name)]
     return f"graded by another {listing(names)}"
 

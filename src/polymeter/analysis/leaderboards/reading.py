@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError
+from polymeter.core.errors import PlanError, PolymeterError, no_folder
 from polymeter.core.machine.places import stored_at
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder
 
-_DEPTH = 2
-"""The depth to which runs are searched below a named folder."""
+_DEPTH = 4
+"""The depth to which runs are searched below a named folder, as in the viewer: ``runs/track/out/400`` lies at 3."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class BoardRun:
 
 
 def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Return the run folders among some folders, and those one or two levels below the others.
+    """Return the run folders among some folders, and those up to four levels below the others.
 
     Raises:
         PlanError: if a folder is missing, or contains no run.
@@ -81,9 +81,7 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         with stored_at(path, "Looking for runs"):
             if not path.is_dir():
-                raise PlanError(
-                    f"The folder {path} does not exist.", hint="Name run folders, or a folder that contains them."
-                )
+                raise PlanError(no_folder(path), hint="Name run folders, or a folder that contains them.")
             inside = [*_runs_below(path, _DEPTH)]
         if not inside:
             raise PlanError(

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, no_folder
 from polymeter.core.machine.places import stored_at
 
 _STATE = "trainer_state.json"
@@ -71,9 +71,7 @@ def find_checkpoints(folder: Path, pattern: str = "*") -> tuple[list[Checkpoint]
     """
     with stored_at(folder, "Reading the folder of checkpoints"):
         if not folder.is_dir():
-            raise PlanError(
-                f"The folder {folder} does not exist.", hint="Name the folder that training writes checkpoints to."
-            )
+            raise PlanError(no_folder(folder), hint="Name the folder that training writes checkpoints to.")
         paths = sorted(folder.iterdir())
     found: dict[int, Checkpoint] = {}
     notes = []

@@ -177,7 +177,15 @@ def _differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         if name == "options" and isinstance(before, dict) and isinstance(now, dict):
             yield from _differing(before, now)
         elif before != now:
-            yield f"{name} was {json.dumps(before, ensure_ascii=False)}, is {json.dumps(now, ensure_ascii=False)}"
+            yield f"{name} was {_in_words(before)}, is {_in_words(now)}"
+
+
+def _in_words(value: Any) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # --limit 100 is kept as 100.0
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _checkpoint_record(value: Mapping[str, Any]) -> CheckpointRecord:

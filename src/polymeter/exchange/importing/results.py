@@ -22,6 +22,7 @@ from polymeter.core.names.registries import AGGREGATIONS
 from polymeter.core.records.usage import USAGE_BY_ROLE, usage_document
 from polymeter.core.task import GroupSpec, MetricKey, Result, SampleStatus, Score
 from polymeter.core.text.codec import decode
+from polymeter.reading.cuts import truncation_of
 from polymeter.report.formatting import number
 from polymeter.run.finish.groups import reduce_groups
 from polymeter.stats.reduction import MetricPlan, RowReduction
@@ -127,7 +128,7 @@ def _summary(journal: Journal, task: Mapping[str, Any], stated: Sequence[StatedR
         task["source_hash"],
         results,
         statuses=statuses,
-        n_length=journal.count_length(name),
+        truncation=truncation_of(journal.answer_bodies(name), None),
         n_scored=None if statuses else max((result.n for result in results), default=0),
         failures=failures_in(journal, name),
     )

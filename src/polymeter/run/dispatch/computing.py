@@ -14,6 +14,7 @@ from typing import Any
 from polymeter.core.errors import DataError, ModelError, PolymeterError, boundary, is_out_of_memory
 from polymeter.core.model import BatchModel
 from polymeter.core.names.registry import place_of
+from polymeter.core.records.shown_media import ShownMedium
 from polymeter.core.request import Output, OwnPrompt, Request, Response
 from polymeter.guests.door import in_mode
 from polymeter.run.dispatch.answers import checked
@@ -103,7 +104,10 @@ class BatchComputer:
     def _given(self, requests: list[Asked]) -> list[Response]:
         asked = [one for one in requests if isinstance(one, Request)]
         if asked:  # prompts and questions never share a batch
+            before = [medium.sent for one in asked for medium in one.media()]
             given: Any = self._model.respond(asked)  # its author may return anything
+            if self._model.traits.is_foreign:
+                record_wrapped(asked, before, self._model.own_showing)
             if not isinstance(given, Iterable) or isinstance(given, (str, Mapping)):
                 raise self._misanswered(f"a {type(given).__name__} in place of a list of responses")
             return list(given)
@@ -123,3 +127,20 @@ class BatchComputer:
                 return Response((Output(messages=self._model.own_prompt(asked.origin)),))
         except PolymeterError as error:
             return Response.failed(error, "data" if isinstance(error, DataError) else "permanent")
+
+
+def record_wrapped(
+    requests: Iterable[Request], before: Sequence[ShownMedium | None], of_videos: Mapping[str, Any]
+) -> None:
+    """Record of media which Polymeter did not show itself that a wrapper has shown them, with what is known.
+
+    Args:
+        requests: The requests with the media.
+        before: The records that these media had before the wrapper was asked: of what another model was shown.
+        of_videos: The settings by which the wrapper shows videos.
+    """
+    media = [medium for request in requests for medium in request.media()]
+    for medium, last in zip(media, before, strict=True):
+        if medium.sent is last and (last is not None or medium.modality != "image"):  # of an image nothing is known
+            rule = of_videos if medium.modality == "video" else {}
+            medium.record_sent(ShownMedium(medium.modality, medium.describe(), rule, by="the wrapper"))

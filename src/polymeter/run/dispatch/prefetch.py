@@ -179,7 +179,7 @@ class Previews:
         """
         if isinstance(medium, Image):
             if is_remote(medium) and not medium.is_decoded:
-                if not is_fetched:
+                if not is_fetched and medium.rule is None:  # a receiver follows no rule
                     return
                 self._fetch(medium)
             if not is_shown_encoded:

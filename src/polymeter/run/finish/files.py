@@ -57,8 +57,11 @@ class FilesOfRun:
         if asked.may_show:
             for medium in asked.request.media():
                 medium.note_files(noted)
-        states = self._states(noted) if noted else ()
-        return FilesBehind(states, _shown_media(asked.request)) if states else None
+        if not noted:
+            return None
+        shown = _shown_media(asked.request)  # first: the digest of an image's bytes is that of its file, too
+        states = self._states(noted)
+        return FilesBehind(states, shown) if states else None
 
     def seal(self, running: RunningSample, doc: str) -> str:
         """Return the mark of a completed sample: its task's completion digest, and the states of the files that it

@@ -20,6 +20,7 @@ from polymeter.core.names.systems import told_system
 from polymeter.core.options import RunOptions
 from polymeter.core.task import ReadingRules
 from polymeter.core.text.codec import jsonable
+from polymeter.core.text.phrases import in_words
 from polymeter.core.text.secrets import HIDDEN, without_secrets
 from polymeter.guests.opened_sources import hash_opened, hash_with_opened, opened_behind
 from polymeter.run.finish.provenance import git_state, hardware, software
@@ -198,8 +199,17 @@ def check_same_run(manifest: Mapping[str, Any], plan: Plan, folder: RunFolder) -
             where=str(folder.path),
             hint="Choose another --output, or delete the old run with --restart.",
         )
+    shown = {task["name"]: task.get("showing", {}) for task in manifest["tasks"]}
     before = {task["name"]: task["dataset_fingerprint"] for task in manifest["tasks"]}
     for task in plan.opened:
+        before_it, now_it = shown.get(task.spec.name, {}), task.showing.stated()
+        if before_it != now_it:
+            kinds = [name for name in ("video", "image", "audio") if before_it.get(name) != now_it.get(name)]
+            raise PlanError(
+                f"What task {task.spec.name!r} shows of its media changed since this run began: {in_words(kinds)}.",
+                where=str(folder.path),
+                hint="Choose another --output, or delete the old run with --restart.",
+            )
         if before.get(task.spec.name) != task.fingerprint:
             raise PlanError(
                 f"The data of task {task.spec.name!r} changed since this run began.",
@@ -310,6 +320,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         TASK_FORMAT: stored_format(spec.format),
         "version": spec.version,
         **({"package": spec.package} if spec.package else {}),
+        **({"protocol": spec.protocol.as_data()} if spec.protocol else {}),
         "file": str(spec.file),
         "config": jsonable(dict(spec.config)),
         "sources": [str(path) for path in spec.sources],
@@ -318,6 +329,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "reading": _reading(task.reading),
         "dataset_fingerprint": task.fingerprint,
         **({"dataset_revisions": dict(task.revisions)} if task.revisions else {}),
+        **({"showing": task.showing.stated()} if task.showing else {}),
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
         "n_samples": len(selected_samples(task, plan.options)),

@@ -1,5 +1,5 @@
 """Patterns among the samples of a task that make its number doubtful: all scores equal, all answers equal or empty, one
-option nearly always chosen, all answers cut.
+option nearly always chosen.
 
 Samples are looked at while a reduction reads them. What is kept of them does not grow with their number.
 """
@@ -96,20 +96,13 @@ class ScorePatterns:
             n, before = self._values.get(key, (0, float(value)))
             self._values[key] = (n + 1, before if before == value else None)
 
-    def notes(self, task: str, results: Sequence[Result], n_responses: int, n_length: int) -> Iterator[str]:
+    def notes(self, task: str, results: Sequence[Result]) -> Iterator[str]:
         """Return the notes on a task.
 
         Args:
             task: Its name.
             results: Its results: which metrics count, and their directions.
-            n_responses: The number of answers that the model gave.
-            n_length: How many of them reached the token limit.
         """
-        if n_length == n_responses >= _FEWEST_EMPTY:
-            yield (
-                f"Task {task!r}: all {n_length:,} answers were cut at the token limit, so scores rest on the text "
-                "before it: raise it with --gen-kwargs max_new_tokens=N."
-            )
         of_answers = self._of_answers()
         if of_answers:
             yield f"Task {task!r}: {of_answers}"

@@ -17,6 +17,7 @@ from polymeter.core.role_client import no_role_client
 from polymeter.core.task import ReduceContext, Result, Sample, SampleStatus, Score, ScoredRow
 from polymeter.guests.door import Door
 from polymeter.judge.panel import Panel, PanelTally
+from polymeter.reading.cuts import truncation_of
 from polymeter.run.dispatch.answers import AnswerReader
 from polymeter.run.finish.groups import mark_lost_subsets, reduce_groups
 from polymeter.run.finish.patterns import ScorePatterns
@@ -31,6 +32,7 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.media import MediaStore
 from polymeter.store.reading.failures import failures_in
+from polymeter.store.reading.shown_summary import shown_summary
 from polymeter.store.wire import read_response, read_score
 
 REDUCTION = -1
@@ -243,13 +245,12 @@ class Reduction:
         """Return the notes on each task, from its results and its rows."""
         return [self._summary(task, results[task.name], journal) for task in self._tasks]
 
-    def doubts(self, summaries: Sequence[TaskSummary], journal: Journal) -> Iterator[str]:
+    def doubts(self, summaries: Sequence[TaskSummary]) -> Iterator[str]:
         """Return the patterns of tasks' samples that make their results doubtful, one sentence for each."""
         for summary in summaries:
             patterns = self._patterns.get(summary.name)
             if patterns is not None:
-                n_responses = journal.count_answers(summary.name) if summary.n_length else 0
-                yield from patterns.notes(summary.name, summary.results, n_responses, summary.n_length)
+                yield from patterns.notes(summary.name, summary.results)
 
     def group_summaries(self, results: Mapping[str, Sequence[Result]]) -> list[GroupSummary]:
         """Return the notes on each group, from the results of the tasks."""
@@ -305,13 +306,15 @@ class Reduction:
             results,
             task.n_nondeterministic,
             statuses,
-            journal.count_length(task.name),
+            truncation_of(journal.answer_bodies(task.name), task.task.reading),
             [self._scorer(by, instead_of) for by, instead_of in task.scorers],
             n_scored(values, n_ok, results) if is_known else None,
             why_unscored(values, n_ok, results) if is_known else None,
             failures_in(journal, task.name),
             self._judges(task.name),
             values.n_unfinished,
+            protocol=spec.protocol.as_data() if spec.protocol else None,
+            shown=shown_summary(journal, task.name),
         )
 
     def _judges(self, task: str) -> dict[str, Any] | None:

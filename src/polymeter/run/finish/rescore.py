@@ -56,6 +56,7 @@ class ScoreRequest:
         command: The user's command line, for the record.
         check_plan: As of a ``RunRequest``.
         began: As of a ``RunRequest``.
+        notes: Notes on the request for the reader of the results.
     """
 
     run: Path
@@ -65,6 +66,7 @@ class ScoreRequest:
     command: str = ""
     check_plan: Callable[[Plan], None] | None = None
     began: Callable[[RunFolder], None] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def stored_options(run: Path) -> RunOptions:
@@ -111,7 +113,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     check_endpoints(plan, target, progress)
     progress.stage("opening tasks")
     compile_tasks(plan, cache_folder(plan.options), is_begun=not _kept_answers_only(source))
-    plan.notes = (*plan.notes, f"Scored again from the answers of {source.path.resolve().name}.")
+    plan.notes = (*plan.notes, f"Scored again from the answers of {source.path.resolve().name}.", *request.notes)
     _check_same_scoring(target, plan)
     with placed(plan):
         return _run_taken_over(plan, source, target, manifest, request, progress)

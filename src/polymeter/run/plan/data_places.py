@@ -1,4 +1,6 @@
-"""Check that the tasks of a run ask for the data that a user names with ``--data`` and ``--revision``."""
+"""Checks of the data of a run: that its tasks ask for what a user names with ``--data`` and ``--revision``, and that it
+is the data that their protocols state.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import DataError, PlanError, count
+from polymeter.core.records.lint_finding import LintFinding
+from polymeter.core.task import Task
 
 _NEAR = 0.8
 
@@ -68,3 +72,31 @@ def check_places(
         if not may_ask_later:
             notes.append(f"{option} {name}: no task of this run asks for it, so it was not used.")
     return notes
+
+
+def protocol_findings(task: Task, *, is_begun: bool, is_limited: bool = False) -> Iterator[LintFinding]:
+    """Yield the differences between the data that a task has opened and the data that its protocol states.
+
+    Args:
+        task: The task.
+        is_begun: Whether answers of the run are stored already.
+        is_limited: Whether the run has a limit. A task that has applied it already does not show all of its samples.
+
+    Raises:
+        DataError: if the number of samples is another one and the protocol makes that an error.
+    """
+    protocol, name = task.spec.protocol, task.spec.name
+    if protocol is None:
+        return
+    mirror = next((one for one in protocol.mirrors if one in task.revisions), None)
+    if mirror is not None:
+        text = f"The data was read from the mirror {mirror}: the task's own dataset was not found."
+        yield LintFinding("mirror", text, name, severity="note")
+    n, expected = len(task.samples), protocol.expected_rows
+    if not isinstance(expected, int) or n == expected or (is_limited and task.limits_subsets):
+        return
+    what = f"The data has {count(n, 'sample')}; protocol {protocol.name!r} states {expected:,}."
+    if protocol.on_other_rows == "error" and not is_begun:
+        raise DataError(what, where=str(task.spec.file), hint="Use the data that the protocol was written for.")
+    hint = "The number will not be comparable with published ones."
+    yield LintFinding("row-count", what, name, str(task.spec.file), hint)

@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import cached_property
+from itertools import chain
 
-from polymeter.core.content import Text, is_image
-from polymeter.core.errors import PlanError, PolymeterError, ScoreError, boundary, count
+from polymeter.core.content import Media, Text, is_image
+from polymeter.core.errors import MissingPackageError, PlanError, PolymeterError, ScoreError, boundary, count
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model
 from polymeter.core.records.lint_finding import NO_MEDIUM_SHOWN, LintFinding
@@ -22,9 +23,11 @@ from polymeter.core.request import Loglikelihood, OwnPrompt, Request
 from polymeter.core.settings.repeats import group_repeats
 from polymeter.core.task import Sample, Task
 from polymeter.core.text.phrases import first_of, in_words, quoted
+from polymeter.data.showing.needed import check_packages_for
 from polymeter.guests.door import Door, random_state_kept
 from polymeter.run.plan.plan import Plan, cache_folder, model_name, selected_samples
 from polymeter.run.schedule.rollouts import step_label
+from polymeter.run.schedule.running_samples import message_under_rules
 
 _FEW, _MANY = 3, 50
 _LONGEST_SHOWN = 60
@@ -40,6 +43,9 @@ def lint(plan: Plan) -> None:
 
     Args:
         plan: The plan, its tasks open.
+
+    Raises:
+        MissingPackageError: if a package is missing that a prompt needs, or that shows its media to the model.
     """
     options = plan.options
     surroundings = {
@@ -51,6 +57,8 @@ def lint(plan: Plan) -> None:
     }
     with random_state_kept(), guest_context_with(**surroundings):
         looks = [FirstPrompts(task, selected_samples(task, options), options.seed) for task in plan.opened]
+        for look in looks:
+            look.check_decoders(plan.model)
         plan.add_findings(finding for look in looks for finding in look.findings())
         plan.add_findings(unread_questions(looks, plan.model, model_name(plan)))
 
@@ -132,6 +140,18 @@ class FirstPrompts:
             text = f"The prompt of sample {template[0]} holds {shown}, which is not rendered."
             yield self._finding("unrendered-template", text)
 
+    def check_decoders(self, model: Model) -> None:
+        """Check that the packages are installed with which the model decodes the media of these prompts.
+
+        Raises:
+            MissingPackageError: if one is not.
+        """
+        for request in chain.from_iterable(self._few):
+            for message in request.messages:
+                for part in message_under_rules(message, self.task.showing).parts:
+                    if not isinstance(part, Text) and _is_decoded(model, part):
+                        check_packages_for(part, f"task {self.task.spec.name!r}")
+
     @property
     def has_different_texts(self) -> bool:
         """True if two of the few prompts looked at say something different."""
@@ -159,11 +179,21 @@ class FirstPrompts:
         return found
 
     def _prompt(self, index: int) -> tuple[Request, ...]:
-        """The first requests of a sample; none if they cannot be made: then the sample fails by itself."""
+        """The first requests of a sample; none if they cannot be made: then the sample fails by itself.
+
+        Raises:
+            MissingPackageError: if a package is not installed: no sample could be made without it.
+        """
         if index not in self._made:
             self._made[index] = ()
-            with suppress(PolymeterError):
+            try:
                 self._made[index] = first_requests(self.task, self.task.samples[index], self._seed)
+            except MissingPackageError as error:
+                raise MissingPackageError(
+                    error.what, where=error.where or f"task {self.task.spec.name!r}", hint=error.hint
+                ) from error
+            except PolymeterError:
+                pass
         return self._made[index]
 
     def _unshown_media(self) -> Iterator[LintFinding]:
@@ -237,6 +267,12 @@ def _is_audio(value: object) -> bool:
 def _is_video(value: object) -> bool:
     is_reader = hasattr(value, "get_frames_at") or hasattr(value, "get_batch")
     return is_reader or getattr(value, "modality", "") == "video"
+
+
+def _is_decoded(model: Model, medium: Media) -> bool:
+    with suppress(PolymeterError):  # of a medium that is missing or broken
+        return model.decodes(medium)
+    return False
 
 
 def _has_state(task: Task) -> bool:

@@ -24,6 +24,7 @@ def make_plan(request: RunRequest) -> Plan:
     options = request.options
     if not request.is_resume:
         require_generation(options.generation)
+    _ = options.showing  # a mistake in it shows before any name is looked up
     specs = [which for which in (request.model, *request.roles.values()) if isinstance(which, ModelSpec)]
     remember(*(dict(spec.args) for spec in specs), options.generation, options.data, options.weights)
     named = catalog_for(request.patterns, options.include_paths, cache_folder(options), parity_with(options.parity))

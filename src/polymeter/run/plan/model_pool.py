@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
+from polymeter.core.content import Media
 from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.media.showing import Showing
 from polymeter.core.model import BatchModel, Model, ModelSpec
 from polymeter.core.request import Message, Origin, Parameters, Request, Response
 from polymeter.guests.door import in_mode
@@ -57,7 +59,9 @@ class ModelPool:
             if known == spec:
                 return model
         made = make_model(spec, self._weights)
-        self._made.append((spec, PooledModel(spec, made) if isinstance(made, BatchModel) else made))
+        if isinstance(made, BatchModel):
+            made = PooledModel(spec, made, lambda: make_model(spec, self._weights))
+        self._made.append((spec, made))
         return self._made[-1][1]
 
     def _drop(self, spec: ModelSpec) -> None:
@@ -74,13 +78,18 @@ class PooledModel(BatchModel):
     Args:
         spec: What made it.
         model: The model.
+        make: Makes such a model once more.
     """
 
-    def __init__(self, spec: ModelSpec, model: BatchModel) -> None:
+    def __init__(self, spec: ModelSpec, model: BatchModel, make: Callable[[], Model]) -> None:
         self.made_from = spec
         self.traits = model.traits
         self.batch_hint = model.batch_hint
+        self.opened_sources = model.opened_sources
         self._model = model
+        self._make = make
+        self._showings: Sequence[Showing] = ()
+        self._loaded_showing: Mapping[str, Any] = {}
         self._lock = threading.Lock()
         self._is_loaded = self._is_in_use = self._is_over = False
 
@@ -104,18 +113,51 @@ class PooledModel(BatchModel):
         """Settings that the model cannot honour."""
         return self._model.ignores(parameters)
 
+    @property
+    def shows_subtitles(self) -> frozenset[str]:
+        """The model's."""
+        return self._model.shows_subtitles
+
+    @property
+    def subtitles_hint(self) -> str:
+        """The model's."""
+        return self._model.subtitles_hint
+
+    def unfollowed(self, showing: Showing) -> Mapping[str, str]:
+        """The model's."""
+        return self._model.unfollowed(showing)
+
+    @property
+    def own_showing(self) -> Mapping[str, Any]:
+        """The model's."""
+        return self._model.own_showing
+
+    def plan_showing(self, showings: Sequence[Showing]) -> None:
+        """Tell the model what this run's tasks state. If it shows videos otherwise then, it is loaded anew."""
+        self._showings = showings
+        self._model.plan_showing(showings)
+
     def known_settings(self) -> frozenset[str] | None:
         """The generation settings that the model knows."""
         return self._model.known_settings()
 
+    def decodes(self, medium: Media) -> bool:
+        """The model's."""
+        return self._model.decodes(medium)
+
     def load(self) -> None:
-        """Load the model if no run has. After a failure it is of no use to further runs."""
+        """Load the model if no run has, or if it was loaded to show videos otherwise. After a failure it is of no use
+        to further runs.
+        """
         with self._lock:
             self._is_in_use = True
-        if self._is_loaded:
+        if self._is_loaded and self._loaded_showing == self._model.own_showing:
             return
         try:
+            if self._is_loaded:
+                self._renew()
             self._as_set().load()
+            self._loaded_showing = dict(self._model.own_showing)
             self._is_loaded = True
         finally:
             self._is_over = not self._is_loaded
@@ -153,8 +195,19 @@ class PooledModel(BatchModel):
         with self._lock:
             is_now = not (self._is_in_use or self._is_over)
             self._is_over = True
-        if not is_now:
-            return
+        if is_now:
+            self._close()
+
+    def _renew(self) -> None:
+        """Replace the model by one that is not loaded yet."""
+        self._is_loaded = False
+        self._close()
+        made = self._make()
+        assert isinstance(made, BatchModel)
+        made.plan_showing(self._showings)
+        self._model = made
+
+    def _close(self) -> None:
         try:
             with in_mode("model"), boundary(ModelError, "Closing the model"):
                 self._model.close()

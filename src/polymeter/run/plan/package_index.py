@@ -25,7 +25,7 @@ from polymeter.core.names.installed import Package
 from polymeter.core.names.parity import Parity
 from polymeter.core.names.registries import FORMATS
 
-_VERSION = 1
+_VERSION = 2
 _LEFT_OUT = (".", "__pycache__")
 _COMPILED = (".pyc", ".so")
 _FIELDS = tuple(field.name for field in fields(Entry))
@@ -47,7 +47,7 @@ def read_package(package: Package, cache_dir: Path | None, parity: Parity) -> Ca
     for name, files, later in content["clashes"]:
         catalog.clashes[name] = tuple(package.folder / file for file in files)
         catalog.later[name] = _entry_of_row(later, package)
-    catalog.problems = [Problem(where, message) for where, message in content["problems"]]
+    catalog.problems = [Problem(where, message, tuple(names)) for where, message, names in content["problems"]]
     if parity.on("later-file"):
         catalog.settle_clashes()
     return catalog
@@ -76,12 +76,14 @@ def _content_of(package: Package, cache_dir: Path | None) -> dict[str, Any]:
 
 
 def _indexed(package: Package, cache_dir: Path | None) -> dict[str, Any]:
-    """Return the entries that the package's format finds in its folder."""
+    """Return the entries that the package's formats find in its folder."""
     record = package.record
     root = Root(package.folder, is_user=False, dialect=record.dialect)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Python about the texts of thousands of files that nobody has named yet
-        found = FORMATS.get(record.format).index([root], cache_dir)
+        found = Catalog()
+        for name in record.formats:
+            found.update(FORMATS.get(name).index([root], cache_dir))
     entries = [entry for entry in found if entry.file.is_relative_to(package.folder)]  # others are registered by code
     return {
         "entries": [_index_row(entry, package) for entry in entries],
@@ -89,7 +91,7 @@ def _indexed(package: Package, cache_dir: Path | None) -> dict[str, Any]:
             (name, [os.path.relpath(file, package.folder) for file in files], _index_row(found.later[name], package))
             for name, files in found.clashes.items()
         ],
-        "problems": [(problem.where, problem.message) for problem in found.problems],
+        "problems": [(problem.where, problem.message, problem.names) for problem in found.problems],
     }
 
 
@@ -108,7 +110,7 @@ def _entry_of_row(row: Iterable[Any], package: Package) -> Entry:
 def _stamps(package: Package) -> Iterator[tuple[str, int, int]]:
     """Path, size and time of modification of every file that the index rests on."""
     record = package.record
-    formats = [FORMATS.get(name) for name in (record.format, record.dialect) if name in FORMATS]
+    formats = [FORMATS.get(name) for name in (*record.formats, record.dialect) if name in FORMATS]
     for folder in (package.folder, *(Path(each.index.__code__.co_filename).parent for each in formats)):
         waiting = [str(folder)]
         while waiting:

@@ -9,30 +9,34 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polymeter.core.errors import DataError, PlanError, ScoreError, UnfitError
+from polymeter.core.errors import DataError, MissingPackageError, PlanError, ScoreError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.identity import fingerprint
 from polymeter.core.machine.places import require_place
+from polymeter.core.media.showing import read_showing, with_subtitles_decided
 from polymeter.core.model import BatchModel, Model, ModelSpec, ModelTraits
 from polymeter.core.names.installed import is_guests_place
 from polymeter.core.names.parity import Parity, parity_with
 from polymeter.core.names.registries import stored_format
 from polymeter.core.options import RunOptions
+from polymeter.core.records.human_scores import HumanScores, refuse_on_repeats
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.settings.generated_code import refuse_generated_code
-from polymeter.core.settings.needs import check_needs, ignored_settings
+from polymeter.core.settings.needs import check_needs, check_subtitles, ignored_settings, unfollowed_rules
 from polymeter.core.task import Task, TaskSpec
+from polymeter.data.showing.row_subtitles import check_columns, subtitle_findings
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
 from polymeter.reading import READING_VERSION
 from polymeter.reading.reasoning import parse_tags, tags_in_force
 from polymeter.run.dispatch.answers import AnswerReader
-from polymeter.run.plan.data_places import AskedPlaces, check_places
+from polymeter.run.plan.data_places import AskedPlaces, check_places, protocol_findings
 from polymeter.run.plan.generation_settings import check_task_settings, passed_on, with_passed_on
 from polymeter.run.plan.missing_packages import missing_later
 from polymeter.run.plan.selection import SelectedTasks, format_of
 from polymeter.run.plan.stored import StoredAnswers
+from polymeter.run.repeats.task import repeated
 from polymeter.run.schedule.running_samples import MODEL_ROLE
 
 if TYPE_CHECKING:
@@ -133,6 +137,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         DataError: A dataset cannot be opened.
     """
     options = plan.options
+    refuse_on_repeats(map(HumanScores.of, options.verdicts.values()), options.repeats)
     is_limit_shared = plan.parity.on("limit-of-first-task")
     places, revisions = AskedPlaces(options.data), AskedPlaces(options.revisions)
     shared = OpenContext(
@@ -163,6 +168,8 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
                 task = compiled(spec, plan.model.traits, shared, options, revisions)
                 _refuse_generated_code(task.spec, options)
                 check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
+                if not isinstance(plan.model, StoredAnswers):
+                    check_subtitles(task, plan.model, model_name(plan))
         except DataError:
             check_places(places, plan.typed_data, may_ask_later=True)
             raise
@@ -207,6 +214,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
             *(finding for task in opened for finding in task.findings),
             *ignored_settings(opened, plan.model, model_name(plan)),
             *passed_on(options.generation, opened, plan.model, model_name(plan)),
+            *unfollowed_rules(opened, plan.model, model_name(plan)),
             *_how_code_runs(opened),
             *(LintFinding("unused-data", sentence) for sentence in unused),
             *(LintFinding("missing-package", sentence) for sentence in missing_later(task.spec for task in opened)),
@@ -246,7 +254,37 @@ def compiled(
     }
     read: dict[str, str] = {}
     with _placed(spec), in_mode("load"), guest_context_with(**surroundings, read_revisions=read):
-        return _with_reading(replace(format_of(spec).compile(spec, traits, context), revisions=read), traits, options)
+        task = replace(format_of(spec).compile(spec, traits, context), revisions=read)
+        stated = protocol_findings(task, is_begun=shared.is_begun, is_limited=shared.limit is not None)
+        task = replace(task, findings=(*task.findings, *stated))
+        task = _with_reading(_with_showing(task, options, is_begun=shared.is_begun), traits, options)
+    return repeated(task, options.repeats)
+
+
+def _with_showing(task: Task, options: RunOptions, *, is_begun: bool) -> Task:
+    """A task whose media are shown as the run says, and where it says nothing, as its author says.
+
+    Raises:
+        PlanError: if the two contradict each other, or state that subtitles are shown and not where they are.
+    """
+    of_run = options.showing
+    place, own = str(task.spec.file), task.showing.video
+    if of_run:
+        flags = ", ".join(f"--{name}" for name in of_run.stated())
+        place = f"{flags}, with what {place} states"
+        task = replace(task, showing=read_showing(task.showing.under(of_run).stated(), place))
+    may_have_some = own is not None and own.subtitles_from is not None
+    may_have_some |= "video" in task.needs.modalities or task.needs.are_prompts_unknown
+    showing = with_subtitles_decided(task.showing, place, may_have_some=may_have_some)
+    rule = showing.video
+    if showing != task.showing:
+        task = replace(task, showing=showing)
+    if is_begun or rule is None or not rule.shows_subtitles:
+        return task
+    numbers = selected_samples(task, options)
+    check_columns(rule, task.samples, numbers, place)
+    found = subtitle_findings(rule, task.samples, numbers, task.media_folders, task.spec.name, place)
+    return replace(task, findings=(*task.findings, *found))
 
 
 def _with_reading(task: Task, traits: ModelTraits, options: RunOptions) -> Task:
@@ -320,7 +358,7 @@ def _placed(spec: TaskSpec) -> Iterator[None]:
         is_place = "/" not in error.where or is_guests_place(error.where)
         if error.where and is_place:
             raise
-        kind = next(kind for kind in (DataError, UnfitError, PlanError) if isinstance(error, kind))
+        kind = next(kind for kind in (DataError, UnfitError, MissingPackageError, PlanError) if isinstance(error, kind))
         raise kind(error.what, where=str(spec.file), hint=error.hint) from error
 
 

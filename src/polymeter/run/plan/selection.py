@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.format import Format, Loaded
 from polymeter.core.machine.places import from_here
-from polymeter.core.names.catalog import Catalog, Entry, Root
+from polymeter.core.names.catalog import Catalog, Entry, Root, is_glob
 from polymeter.core.names.installed import Package, installed_packages
 from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.names.registries import FORMATS
@@ -220,12 +219,14 @@ def matching(pattern: str, catalog: Catalog, where: str = "--tasks") -> list[Ent
     tagged = home.tags().get(name)
     if tagged is not None:
         return [home.get_own(member) for member in tagged]
-    if any(sign in name for sign in "*?["):
-        found = _globbed(name, home) or (_globbed_elsewhere(name, home, where) if home is catalog else [])
+    if home.protocols(name):
+        return [home.get_own(name)]
+    if is_glob(name):
+        found = _globbed(name, home, where)
         if found:
             return found
     broken = [problem for problem in home.problems if problem.file.stem == name]
-    if broken:
+    if broken and name not in broken[0].names:
         hint = home.advice
         raise PlanError(f"Task {name!r} cannot be read: {broken[0].message}", where=broken[0].where, hint=hint)
     if os.path.isdir(pattern):
@@ -233,27 +234,19 @@ def matching(pattern: str, catalog: Catalog, where: str = "--tasks") -> list[Ent
     raise refused_path(Path(pattern), where) or home.unknown(name, where=where)
 
 
-def _globbed(pattern: str, catalog: Catalog) -> list[Entry]:
-    """The tasks that a glob matches, or the groups if it matches no task, by name."""
-    found = [name for name in catalog.entries if fnmatch.fnmatchcase(name, pattern)]
-    found = [name for name in found if catalog.entries[name].kind == "task"] or found
-    return [catalog.get_own(name) for name in sorted(found)]
-
-
-def _globbed_elsewhere(pattern: str, catalog: Catalog, where: str) -> list[Entry]:
-    """The same of the installed package that has such names.
+def _globbed(pattern: str, catalog: Catalog, where: str) -> list[Entry]:
+    """The tasks that a glob means.
 
     Raises:
-        PlanError: if several have.
+        PlanError: if several packages have such names, and none of them is preferred.
     """
-    found = {qualifier: _globbed(pattern, one) for qualifier, one in catalog.packages.items()}
-    found = {qualifier: entries for qualifier, entries in found.items() if entries}
-    if len(found) > 1:
-        shown = ", ".join(f"{qualifier}:{pattern} ({len(entries):,})" for qualifier, entries in found.items())
+    found = catalog.globbed_anywhere(pattern)
+    if len(found.taken) > 1:
+        shown = ", ".join(f"{qualifier}:{pattern} ({len(entries):,})" for qualifier, entries in found.taken.items())
         raise PlanError(
             f"{pattern!r} matches benchmarks of several packages.", where=where, hint=f"Name one of them: {shown}."
         )
-    return next(iter(found.values()), [])
+    return found.entries
 
 
 def _in_folder(path: Path, catalog: Catalog, where: str) -> list[Entry]:

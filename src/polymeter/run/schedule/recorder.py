@@ -22,7 +22,8 @@ from polymeter.run.schedule.running_samples import EndedSample, PendingRequest
 from polymeter.store.journal import STALE
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
-from polymeter.store.schema import FAILED_TRIES
+from polymeter.store.schema import FAILED_TRIES, SHOWN
+from polymeter.store.shown_media import shown_of_request
 from polymeter.store.wire import write_request, write_response, write_score
 
 _WRITING = boundary(ModelError, "Storing the model's answer")
@@ -71,7 +72,8 @@ class Recorder:
             )
 
     def answers(self, answered: Sequence[PendingRequest]) -> None:
-        """Journal new answers. Errors are not answers; they end their sample and are written there.
+        """Journal new answers, with what the model was shown. Errors are not answers; they end their sample and are
+        written there.
 
         An answer that cannot be written down becomes an error. Generated images are written first. The sample receives
             references to their files, as it will when the run is resumed: no pixels are held, and later requests about
@@ -82,6 +84,7 @@ class Recorder:
         """
         self._media.check()
         requests, responses = [], []
+        records: dict[str, str] = {}
         for one in answered:
             if one.response is None or one.response.error is not None:
                 continue
@@ -91,7 +94,9 @@ class Recorder:
                     behind = self._files.behind_answer(one) if rests_on_files else None
                     one.response = self._stored(one.response)
                     sent = _sent(one.request) if one.may_show and not one.response.is_joined else None
-                    body = write_response(one.response, self._media.name_of, behind, sent)
+                    shown = shown_of_request(one.request) if one.may_show else []
+                    digests = [None if record is None else record[0] for record in shown]
+                    body = write_response(one.response, self._media.name_of, behind, sent, digests)
                     if isinstance(one.request, Request):
                         requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
             except StorageError:
@@ -99,9 +104,11 @@ class Recorder:
             except PolymeterError as error:
                 one.response = Response.failed(error)
                 continue
+            records.update(filter(None, shown))
             where = (one.running.task.number, one.running.sample.index, one.role, self._models[one.role])
             responses.append((*where, one.fingerprint, one.occurrence, one.turn, body))
         self._writer.put("requests", requests)
+        self._writer.put(SHOWN, [*records.items()])
         self._writer.put("responses", responses)
 
     def failed_tries(self, failed: Sequence[PendingRequest]) -> None:

@@ -8,18 +8,22 @@ waits), which decides how many share a thread hop and how many may be in memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from polymeter.core.content import Image
+from polymeter.core.content import Image, Part, Text, Video, recorded_apart
 from polymeter.core.errors import DataError, ScoreError, boundary
 from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
 from polymeter.core.machine.opened_files import Noted
+from polymeter.core.media.showing import Showing
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.request import Error, OwnPrompt, Request, Response
+from polymeter.core.records.human_scores import HumanScores
+from polymeter.core.request import Error, Message, OwnPrompt, Request, Response
 from polymeter.core.task import Sample, SampleStatus, Score, Task
+from polymeter.data.showing.row_subtitles import subtitles_of_row
 from polymeter.run.finish.unscored import ValueCount
 from polymeter.run.schedule.lost_verdicts import LostVerdict
 from polymeter.store.journal import AnswerKey
@@ -43,6 +47,7 @@ Question = tuple[str, str, int]
 it was asked before.
 """
 
+Messages = tuple[Message, ...]
 _NOTHING_KNOWN: Mapping[AnswerKey, str] = MappingProxyType({})
 _WAITS_AFTER = 4
 _WAITS_SHARE = 0.5
@@ -71,10 +76,12 @@ class RunningTask:
         asks_judges: Whether its scoring is known to ask a judge, so that samples are scored one by one and wait
             together.
         scorers: What its scores were measured with, and in whose place, as scoring has reported it.
+        human: The verdicts of people on its samples; ``None``: none are used.
         values: How many of its samples have a value, since its rows were read to their end; ``None``: they were not.
         name: The task's name.
         playing: What its code is called inside to make a sample's requests; likewise ``asking``, for what a request
             shows, and ``scoring``.
+        showing: What its model is shown of media; ``None``: nothing is stated.
     """
 
     task: Task
@@ -91,6 +98,7 @@ class RunningTask:
     may_overlap: bool = False
     asks_judges: bool = False
     scorers: dict[tuple[str, str], None] = field(default_factory=dict)
+    human: HumanScores | None = None
     values: ValueCount | None = None
     n_timed: int = 0
     waiting_share: float = 0.0
@@ -99,8 +107,10 @@ class RunningTask:
     playing: boundary = field(init=False)
     asking: boundary = field(init=False)
     scoring: boundary = field(init=False)
+    showing: Showing | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self.showing = self.task.showing or None
         self.name = self.task.spec.name
         self.playing = boundary(ScoreError, f"Running a sample of task {self.name!r}")
         self.asking = boundary(DataError, f"Asking for a sample of task {self.name!r}")
@@ -226,7 +236,8 @@ class RunningSample:
     by whom it is being scored; empty: none is. ``trail``: what it asked, by fingerprint, and was answered, in order;
     empty unless it may be scored in another process. ``verdicts``: what its scoring was answered when it was tried
     before, in another process. ``asking_s``: for how long its scoring has waited for other models. ``n_unfinished``:
-    how many of its answers ended inside their reasoning.
+    how many of its answers ended inside their reasoning. ``under_rules``: the messages of its last request with media,
+    and the same with the task's rules for showing them: repeats share their messages.
     """
 
     task: RunningTask
@@ -253,6 +264,7 @@ class RunningSample:
     asking_s: float = 0.0
     n_asking: int = 0
     held_bytes: int = 0
+    under_rules: tuple[Messages, Messages] = ((), ())
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -267,6 +279,7 @@ class RunningSample:
         self.responses.clear()
         self.trail.clear()
         self.verdicts.clear()
+        self.under_rules = ((), ())
         self.known = _NOTHING_KNOWN
 
     def ask(self, role: str, request: Request | OwnPrompt) -> PendingRequest:
@@ -275,6 +288,8 @@ class RunningSample:
         for medium in request.media():
             may_show = True
             medium.note_files(self.files)
+        if may_show and role == MODEL_ROLE and self.task.showing is not None and isinstance(request, Request):
+            request = self._under_rules(request, self.task.showing)
         mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
         with self.lock:
             occurrence = self.occurrences.get((role, mark), 0)
@@ -284,6 +299,49 @@ class RunningSample:
                 self.turns += 1
                 turn = self.turns
             return PendingRequest(self, role, request, mark, occurrence, turn, may_show=may_show)
+
+    def _under_rules(self, request: Request, showing: Showing) -> Request:
+        """A request whose media carry the rules of the task and the run, with all that was read of them."""
+        written, ruled = self.under_rules
+        if written is not request.messages:
+            subtitles = self._subtitles(request, showing)
+            ruled = tuple(message_under_rules(message, showing, subtitles) for message in request.messages)
+            self.under_rules = (request.messages, ruled)
+            for part in (part for message in ruled for part in message.parts if isinstance(part, Video)):
+                part.note_files(self.files)  # also those of its subtitles
+        return replace(request, messages=ruled)
+
+    def _subtitles(self, request: Request, showing: Showing) -> Iterator[Path | str | None] | None:
+        """The subtitles of a request's videos, in their order; ``None``: none are shown."""
+        rule = showing.video
+        if rule is None or not rule.shows_subtitles:
+            return None
+        n_videos = sum(isinstance(medium, Video) for medium in request.media())
+        return iter(subtitles_of_row(rule, self.sample.doc, self.task.task.media_folders, n_videos))
+
+
+def message_under_rules(
+    message: Message, showing: Showing, subtitles: Iterator[Path | str | None] | None = None
+) -> Message:
+    """Return a message whose media carry the rules of a task and a run; rules that they have already stay.
+
+    Args:
+        message: The message.
+        showing: The rules.
+        subtitles: The subtitles of each of its videos, in their order; ``None``: none are shown.
+    """
+    return replace(message, parts=tuple(_part_under_rules(part, showing, subtitles) for part in message.parts))
+
+
+def _part_under_rules(part: Part, showing: Showing, subtitles: Iterator[Path | str | None] | None) -> Part:
+    if isinstance(part, Text):
+        return part
+    own = next(subtitles) if subtitles is not None and isinstance(part, Video) else None
+    rule = showing.of(part.modality)
+    if part.rule is not None or rule is None:
+        return part
+    # A judge may be shown the same without a rule.
+    return recorded_apart(part, rule=rule) if own is None else recorded_apart(part, rule=rule, subtitles=own)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, UnscoredError
 from polymeter.core.guest_context import scoring_sample
 from polymeter.core.machine.opened_files import is_own_file, noting
+from polymeter.core.records.attempts import with_means
+from polymeter.core.records.human_scores import replaced
 from polymeter.core.request import Error
 from polymeter.core.task import Rollout, SampleStatus, Score
 from polymeter.guests.door import Door
@@ -80,11 +82,16 @@ class SampleScorer:
                 self._crew.learn(running.task, max(0.0, time.perf_counter() - began - running.asking_s))
 
     def _ended(self, running: RunningSample, returned: Any) -> EndedSample:
+        human = running.task.human
         try:
+            if human is not None and running.sample.id in human.excluded:
+                raise UnscoredError(f"Excluded by a person: {human.excluded[running.sample.id]}")
             no_choice = why_no_choice(running.responses)
             if no_choice:
                 raise UnscoredError(no_choice, hint=_NO_CHOICE)
             score = self._score(running, Rollout(tuple(running.responses), returned))
+            if human is not None and running.sample.id in human.values:
+                score = replace(score, values=replaced(score.values, human.values[running.sample.id])[0])
         except UnscoredError as error:
             return EndedSample(
                 running, SampleStatus.UNSCORED, error=Error.from_exception(error, "score"), returned=returned
@@ -105,7 +112,8 @@ class SampleScorer:
         """
         if self._panel is None:
             return self._score_once(running, rollout)
-        return score_by_panel(running, self._panel, lambda: self._score_once(running, rollout))
+        score = score_by_panel(running, self._panel, lambda: self._score_once(running, rollout))
+        return replace(score, values=with_means(score.values))  # a majority of means is not the mean of majorities
 
     def _score_once(self, running: RunningSample, rollout: Rollout) -> Score:
         task = running.task

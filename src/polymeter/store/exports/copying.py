@@ -14,7 +14,7 @@ from polymeter.store.database import check_readable, connect
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
-from polymeter.store.schema import SCHEMA_VERSION, check_schema, has_failed_tries
+from polymeter.store.schema import FAILED_TRIES, SCHEMA_VERSION, SHOWN, check_schema, has_table
 
 _TAKE = """
 INSERT OR IGNORE INTO main.requests SELECT fingerprint, body, {checksum} FROM taken.requests;
@@ -29,11 +29,12 @@ INSERT OR IGNORE INTO main.failed_tries SELECT here.id, r.sample, r.role, r.mode
     FROM taken.failed_tries r JOIN taken.tasks there ON there.id = r.task JOIN main.tasks here ON here.name = there.name
     WHERE {which};
 """
+_TAKE_SHOWN = "INSERT OR IGNORE INTO main.shown SELECT * FROM taken.shown;"
 
 
 def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = True) -> None:
-    """Copy all answers that ``target`` does not have yet, of models and of judges, the media they refer to, and the
-    failed tries.
+    """Copy all answers that ``target`` does not have yet, of models and of judges, the media they refer to, the records
+    of what was shown, and the failed tries.
 
     Scores and completion digests are not copied. The source may be in use; it is not changed.
 
@@ -57,7 +58,8 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
     JournalWriter(target.journal, names).close()
     with closing(connect(target.journal)) as db:
         db.execute("ATTACH DATABASE ? AS taken", (str(source.journal),))
-        take = _TAKE + (_TAKE_FAILED_TRIES if has_failed_tries(db, "taken") else "")
+        of_later = {FAILED_TRIES: _TAKE_FAILED_TRIES, SHOWN: _TAKE_SHOWN}
+        take = _TAKE + "".join(taken for table, taken in of_later.items() if has_table(db, table, "taken"))
         taking = take.format(
             which="TRUE" if with_judges else f"r.role IN ('model', '{OWN_PROMPT_ROLE}')",
             part="r.part" if has_parts else "NULL",

@@ -18,12 +18,14 @@ from polymeter.core.machine.files import replacing
 from polymeter.core.machine.places import file_name, stored_at
 from polymeter.core.media.sources import digest
 from polymeter.core.records.spread import is_bounded
+from polymeter.core.records.truncation import LENGTH, Truncation
 from polymeter.core.task import Result, SampleStatus
 from polymeter.core.text.codec import compact_json, decode, jsonable, parse_json
 from polymeter.core.text.json_text import as_number, json_text, may_be_bare, strict
 from polymeter.store.folder import SCHEMA_VERSION, RunFolder, write_json
 from polymeter.store.journal import Journal, SampleRow
 from polymeter.store.reading.failures import MOST_SHOWN, FailureKind
+from polymeter.store.shown_media import SHOWN_MEDIA, distinct_digests
 
 AddressOf = Callable[[str, "int | None"], str]
 """``(role, part) → address`` of the endpoint that the answers come from."""
@@ -48,7 +50,7 @@ class TaskSummary:
     results: Sequence[Result]
     n_nondeterministic: int = 0
     statuses: Mapping[str, int] = field(default_factory=dict)
-    n_length: int = 0
+    truncation: Truncation = field(default_factory=Truncation)
     scorers: Sequence[Mapping[str, str]] = ()
     n_scored: int | None = None
     """The number of samples with a score; ``None``: all that did not fail."""
@@ -59,6 +61,10 @@ class TaskSummary:
     """The verdicts of each of several judges, and their agreement; ``None``: there is only one, or none was asked."""
     n_unfinished: int = 0
     """The number of answers that ended inside their reasoning and were read as empty."""
+    protocol: Mapping[str, Any] | None = None
+    """The facts of the protocol that it states."""
+    shown: Mapping[str, Any] | None = None
+    """The summary of what the model was shown (``store.reading.shown_summary``); ``None``: nothing is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,17 +238,20 @@ def sample_lines(
     exchanges: Iterator[Any] = journal.exchanges(task, only) if address_of is None else journal.exchanges_by_part(task)
     for row, own in _with_exchanges(journal.rows(task, only), exchanges):
         doc = row.doc or "null"
+        shown = _shown(journal, own)
         parts = ",".join([_exchange(exchange, address_of) for exchange in own])
         if is_strict and may_be_bare(doc, parts):
             doc = strict(doc, nan=None)
             parts = ",".join([_exchange(_strict_exchange(exchange), address_of) for exchange in own])
-        yield f'{_head(row, is_strict)},"doc":{doc}{BEFORE_EXCHANGES}[{parts}]}}'
+        yield f'{_head(row, is_strict)}{shown},"doc":{doc}{BEFORE_EXCHANGES}[{parts}]}}'
 
 
 def _samples_with_exchanges(journal: Journal, task: str) -> Iterator[dict[str, Any]]:
     """Return the same as parsing ``sample_lines``, without putting the lines together first."""
     for row, own in _with_exchanges(journal.rows(task), journal.exchanges(task)):
         sample = _head_values(row)
+        if records := journal.shown(distinct_digests(exchange[4] for exchange in own)):
+            sample[SHOWN_MEDIA] = {name: parse_json(body) for name, body in records.items()}
         sample["doc"] = parse_json(row.doc) if row.doc else None
         sample["exchanges"] = [
             {
@@ -254,6 +263,13 @@ def _samples_with_exchanges(journal: Journal, task: str) -> Iterator[dict[str, A
             for _, role, model, request, response in own
         ]
         yield sample
+
+
+def _shown(journal: Journal, exchanges: Sequence[Sequence[Any]]) -> str:
+    """Return the entry of a line for what was shown in some exchanges; empty if that is unknown."""
+    records = journal.shown(distinct_digests(exchange[4] for exchange in exchanges))
+    named = ",".join([f'"{name}":{body}' for name, body in records.items()])
+    return f',"{SHOWN_MEDIA}":{{{named}}}' if named else ""
 
 
 def _with_exchanges(rows: Iterable[SampleRow], exchanges: Iterator[Any]) -> Iterator[tuple[SampleRow, list[Any]]]:
@@ -320,6 +336,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
     return {
         "alias": task.alias,
         "version": task.version,
+        **({"protocol": jsonable(dict(task.protocol))} if task.protocol else {}),
         "num_fewshot": task.num_fewshot,
         "n_samples": task.n_samples,
         "n_scored": task.statuses.get("ok", 0) if task.n_scored is None else task.n_scored,
@@ -327,8 +344,10 @@ def _task(task: TaskSummary) -> dict[str, Any]:
             status.value: task.statuses[status.value] for status in SampleStatus if task.statuses.get(status.value)
         },
         **_failures(task.failures),
-        "n_length": task.n_length,
+        "n_length": task.truncation.counts.get(LENGTH, 0),
         **({"n_unfinished": task.n_unfinished} if task.n_unfinished else {}),
+        **({"truncation": cuts} if (cuts := task.truncation.document()) else {}),
+        **({"shown": dict(task.shown)} if task.shown else {}),
         "n_nondeterministic": task.n_nondeterministic,
         "source_hash": task.source_hash,
         **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),

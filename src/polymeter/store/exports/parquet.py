@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from polymeter.core.machine.files import replacing
 from polymeter.core.machine.places import stored_at
+from polymeter.core.records.human_scores import HumanScores, with_verdicts
 from polymeter.core.text.codec import compact_json
 from polymeter.core.text.json_text import as_number
 from polymeter.store.exports.export import read_sample, sample_file, sample_lines
@@ -45,7 +46,15 @@ def parquet_file(folder: Path, run: RunFolder, task: str) -> Path:
     return folder / sample_file(run, task).with_suffix(".parquet").name
 
 
-def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "paths", limit: int | None = None) -> int:
+def write_parquet(
+    run: RunFolder,
+    task: str,
+    path: Path,
+    *,
+    media: MediaAs = "paths",
+    limit: int | None = None,
+    human: HumanScores | None = None,
+) -> int:
     """Write the ended samples of a task as a Parquet file, in sample order; one row group is in memory at a time.
 
     Args:
@@ -56,6 +65,7 @@ def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "pa
             table, as ``datasets.Image`` keeps them. These are the run's previews of what the model was shown, and its
             generated images.
         limit: Only the first samples; default: all.
+        human: The verdicts of people that replace scores.
 
     Returns:
         The number of samples.
@@ -66,7 +76,7 @@ def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "pa
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    scores = _score_columns(run, task)
+    scores = _score_columns(run, task, human)
     schema = _features(scores, media).arrow_schema
     n_samples = 0
     with (
@@ -74,17 +84,17 @@ def write_parquet(run: RunFolder, task: str, path: Path, *, media: MediaAs = "pa
         replacing(path, binary=True) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
-        for rows in _groups(islice(_sample_rows(run, task, scores, media), limit)):
+        for rows in _groups(islice(_sample_rows(run, task, scores, media, human), limit)):
             writer.write_table(pa.Table.from_pylist(rows, schema=schema))
             n_samples += len(rows)
     return n_samples
 
 
-def _score_columns(run: RunFolder, task: str) -> list[str]:
+def _score_columns(run: RunFolder, task: str, human: HumanScores | None) -> list[str]:
     """The columns of metrics: a table has one schema, and only the samples show the metrics."""
     found: dict[str, None] = {}
-    for line in _sample_lines(run, task):
-        for name in _numbers(read_sample(line)["scores"]):
+    for sample in with_verdicts(map(read_sample, _sample_lines(run, task)), human):
+        for name in _numbers(sample["scores"]):
             if len(found) < _MOST_SCORES:
                 found[name] = None
     return list(found)
@@ -125,9 +135,10 @@ def _features(scores: list[str], media: MediaAs) -> Any:
     return Features(columns)
 
 
-def _sample_rows(run: RunFolder, task: str, scores: list[str], media: MediaAs) -> Iterator[dict[str, Any]]:
-    for line in _sample_lines(run, task):
-        sample = json.loads(line)
+def _sample_rows(
+    run: RunFolder, task: str, scores: list[str], media: MediaAs, human: HumanScores | None
+) -> Iterator[dict[str, Any]]:
+    for sample in with_verdicts(map(json.loads, _sample_lines(run, task)), human):
         asked = asked_of_model(sample)
         outputs = outputs_of(asked)
         numbers = _numbers(sample["scores"])

@@ -88,7 +88,7 @@ class Destination:
                 if known.get(str(name)) != path.stat().st_size:
                     self._put(path, str(name))
             self._put(_copy_journal(folder, Path(place)), _LIVE[0])
-            manifest = _moved(folder.read_manifest())
+            manifest = folder.with_checksums(_moved(folder.read_manifest()))
             self._files.pipe_file(self._at(folder.manifest.name), (json_text(manifest, indent=2) + "\n").encode())
 
     def _manifest(self) -> dict[str, Any] | None:

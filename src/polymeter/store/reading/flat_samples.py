@@ -28,6 +28,7 @@ from polymeter.core.text.json_text import json_text
 from polymeter.core.text.spreadsheets import csv_lines
 from polymeter.store.exports.parquet import parquet_file, write_parquet
 from polymeter.store.folder import open_folder
+from polymeter.store.shown_media import SHOWN_MEDIA
 
 _HEAD = (
     "task", "id", "index", "subset", "cluster", "status", "error", "prompt", "answer", "target", "explanation",
@@ -71,11 +72,19 @@ def write_parquet_files(job: ExportJob) -> None:
     """
     run = open_folder(job.run)
     for task in job.results["tasks"]:
-        write_parquet(run, task, parquet_file(job.folder, run, task), media="bytes" if job.copies_media else "paths")
+        write_parquet(
+            run,
+            task,
+            parquet_file(job.folder, run, task),
+            media="bytes" if job.copies_media else "paths",
+            human=job.human.get(task),
+        )
 
 
 def _flat_cell(value: Any) -> Any:
-    return " ".join(map(str, value)) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return " ".join(json_text(one, is_compact=True) if isinstance(one, dict) else str(one) for one in value)
 
 
 def _flat_rows(job: ExportJob) -> Iterator[dict[str, Any]]:
@@ -90,7 +99,10 @@ def _flat_rows(job: ExportJob) -> Iterator[dict[str, Any]]:
                 *(sample["explanation"], *tokens, _files(job, shown), _files(job, images_of(sample))),
             )
             scores = {f"score_{named(*key)}": number for key, number in numbers_of(sample).items()}
-            yield {**dict(zip(_HEAD, values, strict=True)), **scores}
+            by = {"scored_by": sample["scored_by"]} if "scored_by" in sample else {}
+            records = sample.get(SHOWN_MEDIA)
+            of_media = {SHOWN_MEDIA: [*records.values()]} if records else {}
+            yield {**dict(zip(_HEAD, values, strict=True)), **by, **scores, **of_media}
 
 
 def _files(job: ExportJob, names: list[str]) -> list[str]:

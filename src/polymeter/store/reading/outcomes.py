@@ -6,18 +6,20 @@ samples that are shown in full are read again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from polymeter.core.media.sources import digest
+from polymeter.core.records.attempts import with_estimates
 from polymeter.core.task import SampleStatus
-from polymeter.core.text.codec import compact_json, decode, parse_json
+from polymeter.core.text.codec import compact_json, decode, is_nan, parse_json
 from polymeter.store.exports.export import read_sample_file
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
+from polymeter.store.shown_media import SHOWN_MEDIA, digests_in
 
 ScoreKey = tuple[str, str]
 """Metric and filter."""
@@ -36,6 +38,7 @@ class SampleOutcome:
         tokens: The same in tokens; ``None`` if the model does not count them.
         logprobs: The log-probabilities of its choices, for a request that has them.
         subset: The path of its subset; empty if it is in none.
+        shown: The digests of the records of what was shown of the media in the first request; empty if there are none.
     """
 
     id: str
@@ -46,6 +49,7 @@ class SampleOutcome:
     tokens: float | None = None
     logprobs: tuple[float, ...] | None = None
     subset: tuple[str, ...] = ()
+    shown: tuple[str | None, ...] = ()
 
 
 @dataclass(slots=True)
@@ -58,6 +62,7 @@ class _Answered:
     n_counted: int = 0
     n_tokens: int = 0
     logprobs: tuple[float, ...] | None = None
+    shown: tuple[str | None, ...] = ()
 
     @property
     def characters(self) -> float | None:
@@ -112,6 +117,24 @@ def read_rows(folder: RunFolder, task: str) -> dict[str, str | None]:
         return dict(journal.docs(task))
 
 
+def read_shown(folder: RunFolder, task: str, wanted: Collection[str], *, is_by_file: bool) -> dict[str, Any]:
+    """The records of what was shown in a task, as data, by digest; without those that the run does not have.
+
+    Args:
+        folder: The run.
+        task: The task.
+        wanted: The digests.
+        is_by_file: As for ``read_outcomes``.
+    """
+    if not wanted:
+        return {}
+    if is_by_file:
+        records = (sample.get(SHOWN_MEDIA, {}).items() for sample in read_sample_file(folder, task))
+        return {name: record for found in records for name, record in found if name in wanted}
+    with closing(Journal(folder.journal)) as journal:
+        return {name: json.loads(body) for name, body in journal.shown(wanted).items()}
+
+
 def _of_journal(folder: RunFolder, task: str) -> Iterator[SampleOutcome]:
     with closing(Journal(folder.journal)) as journal:
         answered = _by_sample(journal, task)
@@ -132,6 +155,7 @@ def _of_journal(folder: RunFolder, task: str) -> Iterator[SampleOutcome]:
                 own.tokens,
                 own.logprobs,
                 row.subset,
+                own.shown,
             )
 
 
@@ -139,7 +163,8 @@ def _by_sample(journal: Journal, task: str) -> Iterator[tuple[int, _Answered]]:
     for index, answers in groupby(journal.model_answers(task), key=lambda answer: answer[0]):
         own = _Answered()
         for _, fingerprint, body in answers:
-            own.request = own.request or fingerprint
+            if not own.request:
+                own.request, own.shown = fingerprint, tuple(digests_in(body))
             _add_outputs(own, parse_json(body)["outputs"])
         yield index, own
 
@@ -161,11 +186,16 @@ def _of_file(folder: RunFolder, task: str) -> Iterator[SampleOutcome]:
             own.tokens,
             own.logprobs,
             tuple(str(part) for part in sample.get("subset") or ()),
+            tuple(_first_exchange(sample).get("response", {}).get(SHOWN_MEDIA, ())),
         )
 
 
 def _first_request(sample: Mapping[str, Any]) -> Any:
-    return next((exchange["request"] for exchange in sample["exchanges"] if exchange["role"] == "model"), None)
+    return _first_exchange(sample).get("request")
+
+
+def _first_exchange(sample: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((exchange for exchange in sample["exchanges"] if exchange["role"] == "model"), {})
 
 
 def _request_digest(request: Any) -> str:
@@ -188,13 +218,18 @@ def _add_outputs(own: _Answered, outputs: list[Any]) -> None:
 
 
 def numbers_of(values: Any) -> dict[ScoreKey, float]:
-    """The numbers of a score, without NaN."""
-    found: dict[ScoreKey, float] = {}
+    """The numbers of a score and the estimates of its repeats, without NaN. A repeat whose value is NaN is known to be
+    missing only before that is left out.
+    """
+    return {key: value for key, value in with_estimates(dict(_flat(values))).items() if not is_nan(value)}
+
+
+def _flat(values: Any) -> Iterator[tuple[ScoreKey, float]]:
+    """Yield the numbers of a score, also those under keys of a value."""
     for metric, name, value in values:
         if isinstance(value, Mapping):
-            found |= numbers_of((f"{metric}/{key}", name, item) for key, item in value.items())
-        elif isinstance(value, (int, float)) and value == value:  # noqa: PLR0124  (NaN is what differs from itself)
-            found[metric, name] = float(value)
+            yield from _flat((f"{metric}/{key}", name, item) for key, item in value.items())
+        elif isinstance(value, (int, float)):
+            yield (metric, name), float(value)
         elif hasattr(value, "dtype") and getattr(value, "shape", None) == ():
-            found |= numbers_of([(metric, name, value.item())])
-    return found
+            yield from _flat([(metric, name, value.item())])

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from polymeter.core.records.shown_media import ShownMedium
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -40,12 +42,15 @@ class Computed:
             From a scorer, how each sample ended, or a failed response for one that it cannot score.
         timings: For each call of the model, how many groups were computed at a time, and the seconds that it took.
         did_not_fit: How many groups were computed at a time when memory ran out; ``None``: it did not.
+        shown: For each request, what the model was shown of each of its media, as far as that is known; empty if no
+            request has media.
     """
 
     lease: int
     responses: Sequence[Any]
     timings: Sequence[tuple[int, float]] = ()
     did_not_fit: int | None = None
+    shown: Sequence[Sequence[ShownMedium | None]] = ()
 
 
 def _heard_by_nobody(what: object) -> None:
@@ -185,8 +190,8 @@ class Place:
     Attributes:
         rooms: For each role whose model has replicas, their place.
         note: A note on the choice for the user; may be empty.
-        make_scorers: Makes a host of scorers from their setup, at most so many, and returns how many fit; ``None``:
-            samples are scored by the run alone.
+        make_scorers: Makes a host of scorers from their setup and the largest number wanted, and returns how many fit;
+            ``None``: samples are scored by the run alone.
         close: Lets go of the place, when its hosts are closed.
     """
 

@@ -14,12 +14,12 @@ class LeaseLimits:
     """The settings of the scheduling of leases.
 
     Attributes:
-        deadline_s: After so many seconds with one lease a replica counts as lost.
+        deadline_s: A replica counts as lost after this many seconds with one lease.
         behind: How many leases wait at a replica behind the one that it computes, so that it is never idle.
-        losses_in_a_row: A slot whose replicas are lost so often without an answer between is given up.
-        deaths: An item that was being computed at so many deaths is given up.
-        untried: A model that wants everything that is ready gets at most so many items at first, until it is known how
-            long one takes.
+        losses_in_a_row: A slot is given up once this many of its replicas are lost without an answer between them.
+        deaths: An item is given up once this many replicas died while they computed it.
+        untried: The largest number of items that a model which wants everything that is ready gets at first, until it
+            is known how long one takes.
         share_of_deadline: Later it gets at most as many as take this share of the deadline.
         lease_s: A lease of a fast model holds several batches: about as many as take this long.
         batches: Most batches in one lease.

@@ -12,6 +12,7 @@ from typing import Literal
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.names.registries import MODELS
+from polymeter.core.settings.needs import video_showings
 from polymeter.core.task import TaskSpec
 from polymeter.run.dispatch.batch.choice import BatchChoice
 from polymeter.run.dispatch.prefetch import Prefetcher
@@ -83,6 +84,7 @@ def _setup(plan: Plan, role: str, model: Model, fetched: Path) -> ReplicaSetup:
         plan.context,
         plan.options,
         fetched,
+        tuple(video_showings(plan.opened)) if role == MODEL_ROLE else (),
     )
 
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from polymeter.core.errors import ModelError, PlanError, PolymeterError, Raised,
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with, weights_from
 from polymeter.core.media.pixels import pixel_budget
+from polymeter.core.media.showing import Showing
 from polymeter.core.model import BatchModel, ModelSpec, ModelTraits
 from polymeter.core.names.parity import parity_with
 from polymeter.core.options import RunOptions
@@ -55,6 +56,7 @@ class ReplicaSetup:
         context: The settings that the tasks were compiled with.
         options: The run's options.
         fetched: Where copies of images that lie at URLs are kept.
+        showings: What the tasks that may show videos state to be shown of media.
     """
 
     model: ModelSpec
@@ -63,6 +65,7 @@ class ReplicaSetup:
     context: OpenContext
     options: RunOptions
     fetched: Path
+    showings: tuple[Showing, ...] = ()
 
     def made(self) -> ModelReplica:
         """The replica, in this process, which has no other.
@@ -180,7 +183,8 @@ class ModelReplica:
         for one in requests:
             for image in one.images():
                 image.release()
-        return Computed(work.lease, responses, timings, did_not_fit)
+        shown = [tuple(part.sent for part in one.media()) for one in requests]
+        return Computed(work.lease, responses, timings, did_not_fit, shown if any(shown) else ())
 
 
 def surround(stack: ExitStack, context: OpenContext, options: RunOptions) -> None:
@@ -221,6 +225,7 @@ def _made(setup: ReplicaSetup) -> BatchModel:
     model.reasoning_tags = parse_tags(options.reasoning_tags, "--reasoning-tags")
     if isinstance(options.batch_size, int):
         model.planned_batch_size = options.batch_size
+    model.plan_showing(setup.showings)
     model.rows = ReopenedRows(setup, model.traits)
     return model
 
@@ -292,7 +297,7 @@ def packed_answers(computed: Computed) -> tuple[bytes, Sequence[Any]]:
             responses.append(Response.failed(error))
         else:
             responses.append(response)
-    return packed(Computed(computed.lease, responses, computed.timings, computed.did_not_fit), is_made_plain=True)
+    return packed(replace(computed, responses=responses), is_made_plain=True)
 
 
 def read_answers(lease: int, n_responses: int, body: bytes, beside: Sequence[Any]) -> Computed:

@@ -241,6 +241,10 @@ class ReplicaDispatcher:
         if smaller:
             self._events.note(f"Replica {lease.slot}{self._of}: {did_not_fit(computed.did_not_fit or 0, smaller)}")
         asked = [one for group in groups for one in group]
+        for one, records in zip(asked, computed.shown, strict=False):
+            for part, record in zip(one.request.media(), records, strict=True):
+                if record is not None:
+                    part.record_sent(record)
         self._ask_again(settle(asked, computed.responses, self._max_retries, self._events), n_asked=len(asked))
         self._give(is_quiet=False)
         self._hand_on([one for group in lease.items for one in group if one.response is not None])

@@ -18,9 +18,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from polymeter.core.content import Audio, Given, Image, Text, Video
+from polymeter.core.content import Audio, Given, Image, Text, Video, is_subtitle_text
 from polymeter.core.errors import ModelError
-from polymeter.core.media.sources import is_elsewhere, is_pil, is_url, original, plain_source
+from polymeter.core.media.showing import AudioRule, ImageRule, VideoRule
+from polymeter.core.media.sources import is_elsewhere, is_pil, is_url, on_disk, original, plain_source
+from polymeter.core.records.shown_media import ShownMedium
 from polymeter.core.request import (
     ChoiceLogprob,
     Error,
@@ -35,6 +37,7 @@ from polymeter.core.request import (
     Response,
     Usage,
 )
+from polymeter.data.showing.subtitles import subtitle_text
 
 _LARGE = 16 * 1024
 """Bytes from which on a piece of media stands beside the rest."""
@@ -106,6 +109,7 @@ _VALUES = {
     for record in (
         *(Request, OwnPrompt, Message, Text, Given, Origin, Generate, Loglikelihood, GenerateImage),
         *(Response, Output, Usage, ChoiceLogprob, Error),
+        *(VideoRule, ImageRule, AudioRule, ShownMedium),
     )
 }
 """Records that every request is made of, with what gives their fields: by themselves, frozen dataclasses with slots are
@@ -164,10 +168,11 @@ class _Pickler(pickle.Pickler):
         if kind is Image:
             return _image, self._image(value)
         if kind is Audio:
-            return _audio, (self._source(value.source), value.key, value.given)
+            return _audio, (self._source(value.source), value.key, value.given, value.rule)
         if kind is Video:
             source = self._source(value.source)
-            return _video, (source, value.key, value.start_s, value.end_s, value.given)
+            subtitles = self._subtitles(value.subtitles_shown)
+            return _video, (source, value.key, value.start_s, value.end_s, value.given, value.rule, subtitles)
         if is_pil(value):
             return self._pixels(value)
         if kind is MappingProxyType:
@@ -176,6 +181,12 @@ class _Pickler(pickle.Pickler):
         if self._is_made_plain and isinstance(value, (str, int, float)) and not _is_own_type(kind):
             return _as_builtin(value)
         return NotImplemented
+
+    def _subtitles(self, source: Path | str | None) -> Path | str | None:
+        if source is None or is_subtitle_text(source) or self._is_readable(Path(source)):
+            return source
+        text = subtitle_text(Path(on_disk(str(source))))
+        return text if is_subtitle_text(text) else f"{text}\n"  # a line alone would be taken for a path
 
     def _image(self, image: Image) -> tuple[Any, ...]:
         source, supplied = image.source, None
@@ -187,7 +198,7 @@ class _Pickler(pickle.Pickler):
             source = CarriedImage(read, image.source_file()) if isinstance(read, bytes) else read
         elif isinstance(source, (str, Path)) and not is_url(source) and not self._is_readable(Path(source)):
             source = CarriedImage(original(source), str(source))
-        return self._source(source), image.key, image.given, supplied
+        return self._source(source), image.key, image.given, image.rule, supplied
 
     def _source(self, source: Any) -> Any:
         """Return the plain form of a medium, without code; its bytes stand beside the rest."""
@@ -228,19 +239,27 @@ def _read_only(values: dict[Any, Any]) -> MappingProxyType[Any, Any]:
     return MappingProxyType(values)
 
 
-def _image(source: Any, key: str | None, given: Given | None, supplied: bytes | None) -> Image:
-    image = Image(source, key, given=given)
+def _image(source: Any, key: str | None, given: Given | None, rule: ImageRule | None, supplied: bytes | None) -> Image:
+    image = Image(source, key, given=given, rule=rule)
     if supplied is not None:
         image.supply(supplied)
     return image
 
 
-def _audio(source: Any, key: str | None, given: Given | None) -> Audio:
-    return Audio(source, key, given=given)
+def _audio(source: Any, key: str | None, given: Given | None, rule: AudioRule | None) -> Audio:
+    return Audio(source, key, given=given, rule=rule)
 
 
-def _video(source: Any, key: str | None, start_s: float | None, end_s: float | None, given: Given | None) -> Video:
-    return Video(source, key, start_s, end_s, given=given)
+def _video(
+    source: Any,
+    key: str | None,
+    start_s: float | None,
+    end_s: float | None,
+    given: Given | None,
+    rule: VideoRule | None,
+    subtitles: Path | str | None = None,
+) -> Video:
+    return Video(source, key, start_s, end_s, given=given, rule=rule, subtitles=subtitles)
 
 
 def _opened(data: bytes, file: str) -> Any:
