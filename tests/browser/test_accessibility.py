@@ -10,6 +10,7 @@ import pytest
 from polymeter.report import make_html_report
 from polymeter.report.comparison.page import make_comparison_page
 from tests.helpers.accessibility import SCHEMES, WIDTHS, expand, overflowing, violations
+from tests.helpers.browsing import expect, opened
 from tests.report.drawn import DrawnRun
 from tests.report.synthetic import SyntheticRun
 from tests.report.test_comparison_page import document, pairs
@@ -43,20 +44,21 @@ def address(request, tmp_path_factory) -> str:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_axe_finds_nothing_and_nothing_sticks_out(browser, address, width, scheme) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(address)
-    assert overflowing(page) == []
-    assert violations(page) == []
-    buttons = page.locator("#list button:visible:not(.image-button)")
-    if buttons.count():
-        buttons.nth(buttons.count() // 2).click()  # the page of a run opens a sample
-    expand(page)
-    assert overflowing(page) == []
-    assert violations(page) == []
-    if page.get_by_title("Show at full size").count():
-        page.get_by_title("Show at full size").first.click()
+    view = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    with opened(browser, is_examined=True, **view) as page:
+        page.goto(address)
+        assert overflowing(page) == []
         assert violations(page) == []
-    page.close()
+        buttons = page.locator("#list button:visible:not(.image-button)")
+        if buttons.count():
+            buttons.nth(buttons.count() // 2).click()  # the page of a run opens a sample
+        expand(page)
+        assert overflowing(page) == []
+        assert violations(page) == []
+        if page.get_by_title("Show at full size").count():
+            page.get_by_title("Show at full size").first.click()
+            expect(page.locator("dialog[open]")).to_be_visible()
+            assert violations(page) == []
 
 
 def test_axe_is_really_asked(browser) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from polymeter.report.comparison.page import make_comparison_page
+from tests.helpers.accessibility import overflowing
+from tests.helpers.browsing import expect, opened, settle
 from tests.report.test_comparison_page import document, pairs
 
 pytestmark = pytest.mark.browser
@@ -21,50 +25,44 @@ def address(tmp_path_factory) -> str:
 
 @pytest.fixture(params=WIDTHS)
 def page(request, browser, address):
-    page = browser.new_page(viewport={"width": request.param, "height": 900})
-    troubles: list[str] = []
-    page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else troubles.append(asked.url))
-    page.goto(address)
-    yield page
-    assert not troubles
-    assert page.evaluate("window.hacked") is None
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.close()
+    with opened(browser, viewport={"width": request.param, "height": 900}) as page:
+        page.goto(address)
+        yield page
+        assert overflowing(page) == []
 
 
 def test_the_verdict_stands_on_top_and_the_answers_side_by_side(page):
-    assert page.locator(".results .verdict").text_content() == "after is better"
+    expect(page.locator(".results .verdict")).to_have_text("after is better")
     card = page.locator(".card").first
-    assert card.locator(".who").text_content() == "after is better"
-    assert card.locator(".side h4").count() == 2
-    assert card.locator(".side.won h4").text_content().startswith("after")
+    expect(card.locator(".who")).to_have_text("after is better")
+    expect(card.locator(".side h4")).to_have_count(2)
+    expect(card.locator(".side.won h4")).to_have_text(re.compile("^after"))
     assert card.locator("img").first.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
 
 
 def test_nothing_sticks_out(page):
     wide = """() => [...document.querySelectorAll(".results *, .card, .card *")].filter((node) =>
         node.getBoundingClientRect().right > window.innerWidth + 1 && !node.closest(".text")).length"""
+    settle(page)
     assert page.evaluate(wide) == 0
 
 
 def test_filters_narrow_the_list(page):
-    assert page.locator("#count").text_content() == "6 samples"
+    expect(page.locator("#count")).to_have_text("6 samples")
     page.get_by_label("Who is better").select_option(label="after (6)")
-    assert page.locator(".card").count() == 6
+    expect(page.locator(".card")).to_have_count(6)
     page.get_by_label("Subset").select_option(label="odd (3)")
-    assert page.locator("#count").text_content() == "3 of 6 samples"
-    assert "odd" in page.locator(".card-head").first.text_content()
+    expect(page.locator("#count")).to_have_text("3 of 6 samples")
+    expect(page.locator(".card-head").first).to_contain_text("odd")
     page.get_by_label("Subset").select_option("")
     page.get_by_label("Search").fill("no such thing anywhere")
-    assert page.locator(".card").count() == 0
-    assert page.locator("#count").text_content() == "0 of 6 samples"
+    expect(page.locator(".card")).to_have_count(0)
+    expect(page.locator("#count")).to_have_text("0 of 6 samples")
 
 
 def test_escape_empties_the_search_and_lists_all_again(page):
     page.get_by_label("Search").fill("no such thing anywhere")
-    assert page.locator(".card").count() == 0
+    expect(page.locator(".card")).to_have_count(0)
     page.keyboard.press("Escape")
-    assert page.get_by_label("Search").input_value() == ""
-    assert page.locator("#count").text_content() == "6 samples"
+    expect(page.get_by_label("Search")).to_have_value("")
+    expect(page.locator("#count")).to_have_text("6 samples")

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from scripts.docs_site import ROOT, write_tree
+from tests.helpers.accessibility import overflowing
+from tests.helpers.browsing import expect, opened, settle
 
 pytestmark = [
     pytest.mark.browser,
@@ -44,15 +46,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=[(1400, "light"), (1400, "dark"), (390, "light")], ids=str)
 def page(request: Any, browser: Any, site: Path) -> Iterator[Any]:
     width, scheme = request.param
-    page = browser.new_page(viewport={"width": width, "height": HEIGHT}, color_scheme=scheme)
-    troubles: list[str] = []
-    page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else troubles.append(asked.url))
-    page.goto((site / "index.html").as_uri())
-    yield page
-    page.close()
-    assert not troubles
+    with opened(browser, viewport={"width": width, "height": HEIGHT}, color_scheme=scheme) as page:
+        page.goto((site / "index.html").as_uri())
+        yield page
 
 
 def search(page: Any, text: str) -> None:
@@ -65,10 +61,10 @@ def search(page: Any, text: str) -> None:
 
 def test_a_word_is_found_and_its_page_opens(page: Any) -> None:
     search(page, "Krippendorff")
-    assert re.match(r"\d+ matching document", page.inner_text(".md-search-result__meta"))
+    expect(page.locator(".md-search-result__meta")).to_have_text(re.compile(r"^\s*\d+ matching document"))
     page.click(".md-search-result__link >> nth=0")
-    page.wait_for_function("!location.pathname.endsWith('/index.html')")
-    assert "krippendorff" in page.inner_text(".md-content").lower()
+    expect(page).not_to_have_url(re.compile("/index.html"))
+    expect(page.locator(".md-content")).to_contain_text("krippendorff", ignore_case=True)
 
 
 def test_an_option_is_found_with_its_dashes(page: Any) -> None:
@@ -77,13 +73,15 @@ def test_an_option_is_found_with_its_dashes(page: Any) -> None:
 
 
 def test_a_picture_is_on_the_first_screen(page: Any) -> None:
+    settle(page)
     box = page.locator(".md-content img").first.bounding_box()
     assert box["width"] > 300
     assert box["y"] + box["height"] < HEIGHT
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert overflowing(page) == []
 
 
 def test_the_face_is_that_of_the_viewer(page: Any) -> None:
+    settle(page)
     is_dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     tokens = re.findall(r":root \{(.*?)\}", BASE, re.S)[1 if is_dark else 0]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from polymeter.report.power.page import make_power_page
+from tests.helpers.accessibility import overflowing, violations
+from tests.helpers.browsing import expect, opened
 
 pytestmark = pytest.mark.browser
 
@@ -31,19 +33,13 @@ DOCUMENT = {
 def page(request, browser, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(make_power_page(DOCUMENT), encoding="utf-8")
-    page = browser.new_page(viewport={"width": request.param, "height": 900})
-    troubles: list[str] = []
-    page.on("console", lambda message: troubles.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("request", lambda asked: None if asked.url.startswith(("file:", "data:")) else troubles.append(asked.url))
-    page.goto(file.as_uri())
-    yield page
-    assert not troubles
-    page.close()
+    with opened(browser, viewport={"width": request.param, "height": 900}) as page:
+        page.goto(file.as_uri())
+        yield page
 
 
 def test_nothing_sticks_out(page):
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert overflowing(page) == []
 
 
 def test_a_small_screen_shows_every_number_without_scrolling_sideways(page):
@@ -56,14 +52,11 @@ def test_a_small_screen_shows_every_number_without_scrolling_sideways(page):
 
 
 def test_tables_stay_tables(page):
-    assert page.get_by_role("table").count() == 2
-    assert page.get_by_role("cell", name="4,189").count() == 2
+    expect(page.get_by_role("table")).to_have_count(2)
+    expect(page.get_by_role("cell", name="4,189")).to_have_count(2)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(page, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     page.emulate_media(color_scheme=scheme)
-    # axe is a script, which the page's own policy would not let in
-    found = axe.Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    assert violations(page) == []

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,12 +14,13 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from polymeter.core.request import Output, Request, Response
+from polymeter.viewer.indexes import SMALL
 from tests.helpers.accessibility import SCHEMES, WIDTHS, expand, overflowing, violations
-from tests.helpers.viewed_runs import TASK, hostile_sample, sample, write_run
+from tests.helpers.browsing import expect, opened, settle
+from tests.helpers.viewed_runs import TASK, sample, write_run
+from tests.helpers.viewing import SECOND, serving, write_viewed_runs
 
 pytestmark = pytest.mark.browser
-SECOND = "second"
 PAIR = f"run=first&run={SECOND}"
 PAGES = {
     "runs": "/",
@@ -34,6 +33,13 @@ PAGES = {
     "edit": "/run/drawn/sample?index=1&task=demo_edit",
     "hostile sample": "/run/hostile/sample?index=1",
     "hostile samples": "/run/hostile/samples",
+    "dense samples": "/run/first/samples?view=dense&sort=worst:f1",
+    "dense hostile samples": "/run/hostile/samples?view=dense",
+    "tiles": "/run/drawn/samples?view=grid",
+    "tiles of texts": "/run/hostile/samples?view=grid",
+    "search": "/search",
+    "found": "/search?q=capital",
+    "hostile words": "/search?q=script",
     "failed sample": "/run/failing/sample?index=1",
     "plots": "/run/first/plots",
     "manifest": f"/run/first/manifest?against={SECOND}",
@@ -46,67 +52,15 @@ PAGES = {
 }
 
 
-def paint(request: Request) -> Response:
-    """An image of one colour."""
-    from PIL import Image
-
-    return Response((Output(images=(Image.new("RGB", (256, 256), "teal"),)),))
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Path:
-    import polymeter
-    from polymeter.models.mock import MockBatch
-
-    folder = tmp_path_factory.mktemp("viewed") / "runs"
-    write_run(folder / "first", [sample(n, right=n % 4 != 0) for n in range(120)], model="small")
-    write_run(folder / SECOND, [sample(n, right=n % 3 != 0) for n in range(120)], model="large")
-    failing = [sample(n, right=bool(n % 2), status=("ok", "error", "unscored")[min(n % 7, 2)]) for n in range(30)]
-    write_run(folder / "failing", failing, model="broken")
-    write_run(folder / "hostile", [hostile_sample(n) for n in range(3)], model="<script>window.hacked=9</script>")
-    write_run(folder / "going", [sample(n) for n in range(10)], status="running", n_planned=40)
-    painter = MockBatch(paint, identity={"backend": "mock", "name": "painter"})
-    polymeter.evaluate(painter, ["demo_edit"], output=folder / "drawn", limit=4)
-    return folder
-
-
-@contextmanager
-def serving(*words: str | Path) -> Iterator[str]:
-    """The address of a viewer in a process of its own."""
-    command = [sys.executable, "-m", "polymeter", "view", *map(str, words), "--no-open"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        yield re.search(r"http://\S+", line)[0].rstrip("/")
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 0
-        process.stdout.close()
+    return write_viewed_runs(tmp_path_factory.mktemp("viewed") / "runs")
 
 
 @pytest.fixture(scope="module")
 def address(runs) -> Iterator[str]:
     with serving(runs) as found:
         yield found
-
-
-@contextmanager
-def opened(browser, **options):
-    """A page in a context of its own; nothing may be hacked, reported, or fetched from elsewhere."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-    page = context.new_page()
-    troubles: list[str] = []
-    page.on("console", lambda told: troubles.append(told.text) if told.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on(
-        "request",
-        lambda asked: None if re.match(r"http://127\.0\.0\.1:|data:", asked.url) else troubles.append(asked.url),
-    )
-    yield page
-    assert page.evaluate("window.hacked") is None
-    assert not troubles
-    context.close()
 
 
 @pytest.fixture
@@ -124,7 +78,7 @@ def test_every_page_is_accessible_and_nothing_sticks_out(browser, address, width
         for name, path in PAGES.items():
             page.goto(path)
             if "/compare?" in path:
-                page.get_by_text("McNemar").first.wait_for(state="attached")
+                expect(page.get_by_text("McNemar").first).to_be_attached()
             expand(page)
             troubles = [*violations(page), *overflowing(page)]
             if troubles:
@@ -133,22 +87,22 @@ def test_every_page_is_accessible_and_nothing_sticks_out(browser, address, width
 
 
 def test_every_page_is_whole_without_scripts(browser, address):
-    context = browser.new_context(base_url=address, java_script_enabled=False)
-    page = context.new_page()
-    for path in PAGES.values():
-        assert page.goto(path).status == 200
-        assert page.locator("h1").count() == 1
-    page.goto("/run/first/samples")
-    page.get_by_label("wrong").check()
-    page.get_by_role("button", name="Show").click()
-    assert page.locator(".found strong").inner_text() == "30 samples"
-    page.locator(".row").first.click()
-    page.get_by_label("Note", exact=True).fill("left without a script")
-    page.get_by_role("button", name="Leave note").click()
-    assert page.get_by_text("left without a script").is_visible()
-    page.get_by_role("button", name="Delete").click()
-    assert page.get_by_text("left without a script").count() == 0
-    context.close()
+    with opened(browser, base_url=address, java_script_enabled=False) as page:
+        for path in PAGES.values():
+            assert page.goto(path).status == 200
+            expect(page.locator("h1")).to_have_count(1)
+        page.goto("/run/first/samples")
+        page.get_by_label("wrong").check()
+        page.get_by_role("button", name="Apply").click()
+        expect(page.locator(".found strong")).to_have_text("30 samples")
+        page.locator(".row").first.click()
+        page.wait_for_url("**/sample?**")
+        page.get_by_label("Note", exact=True).fill("left without a script")
+        page.get_by_role("button", name="Leave note").click()
+        expect(page.locator(".note-text")).to_have_text("left without a script")
+        with page.expect_navigation():
+            page.get_by_role("button", name="Delete").click()
+        expect(page.locator(".note-text")).to_have_count(0)
 
 
 def test_runs_are_searched_and_opened(page):
@@ -158,9 +112,10 @@ def test_runs_are_searched_and_opened(page):
     page.keyboard.press("Enter")
     page.wait_for_url("**/?q=large")
     page.get_by_role("link", name=SECOND).click()
-    assert page.locator("h1").inner_text() == SECOND
+    expect(page.locator("h1")).to_have_text("Capitals with large")
+    expect(page.locator(".crumb")).to_have_text(SECOND)
     page.get_by_role("link", name="Samples", exact=True).click()
-    assert page.locator(".found strong").inner_text() == "120 samples"
+    expect(page.locator(".found strong")).to_have_text("120 samples")
 
 
 def test_filters_combine_and_their_link_says_the_same(browser, page):
@@ -173,15 +128,95 @@ def test_filters_combine_and_their_link_says_the_same(browser, page):
     page.get_by_role("searchbox", name="Text").fill("country 4")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=country**")
-    names = [row.inner_text().split()[0] for row in page.locator(".row-id").all()]
-    assert names == ["row-0004", "row-0040"]
-    assert "min=" not in page.url
+    expect(page.locator(".row-id")).to_have_text(["row-0004", "row-0040"])
+    expect(page).not_to_have_url(re.compile("min="))
+    expect(page.get_by_role("searchbox", name="Text")).to_be_focused()
     with opened(browser) as another:
         another.goto(page.url)
-        assert another.locator(".row").count() == 2
-        assert another.get_by_label("wrong").is_checked()
+        expect(another.locator(".row")).to_have_count(2)
+        expect(another.get_by_label("wrong")).to_be_checked()
     page.get_by_role("link", name=re.compile("Remove: wrong")).click()
-    assert page.locator(".row").count() > 2
+    expect(page.locator(".row").nth(2)).to_be_visible()
+
+
+def test_the_view_is_kept_by_filters_and_by_the_way_back_from_a_sample(page):
+    page.goto("/run/first/samples")
+    page.get_by_role("link", name="Dense").click()
+    page.wait_for_url("**view=dense**")
+    page.get_by_label("wrong").check()
+    page.wait_for_url("**state=wrong**")
+    expect(page).to_have_url(re.compile("view=dense"))
+    expect(page.locator(".dense tbody tr")).to_have_count(30)
+    page.locator(".dense tbody tr").nth(1).click(position={"x": 20, "y": 10})
+    page.wait_for_url("**/sample?**index=4**")
+    page.keyboard.press("u")
+    page.wait_for_url("**/samples?**view=dense**")
+
+
+def test_a_page_that_waited_for_its_samples_is_the_one_that_was_asked_for(browser, tmp_path):
+    right = [sample(n) for n in range(SMALL + 1)]
+    wrong = [sample(n, right=False) for n in range(SMALL + 1)]
+    for run, samples in (("plots", right), ("sample", right), ("compared", wrong)):
+        write_run(tmp_path / "runs" / run, samples)
+    with serving(tmp_path / "runs") as address, opened(browser, base_url=address) as page:
+        page.goto("/run/plots/plots")
+        expect(page.get_by_role("heading", name="Reading the samples")).to_be_visible()
+        expect(page.locator("[data-p-chart] canvas").first).to_be_visible()
+        page.goto("/run/sample/sample?index=7")
+        expect(page.locator("h2.is-question")).to_have_text("What is the capital of country 7?")
+        page.goto("/compare/sample?run=plots&run=compared&index=7")
+        expect(page.locator(".column")).to_have_count(2)
+        expect(page.locator("link[href='/static/content.css']")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [390, 768, 1400])
+def test_rows_are_as_high_as_their_view_promises(browser, address, width):
+    with opened(browser, base_url=address, viewport={"width": width, "height": 900}) as page:
+        heights = "(rows) => rows.map((row) => row.getBoundingClientRect().height)"
+        page.goto("/run/first/samples?view=dense")
+        settle(page)
+        dense = page.locator(".dense tbody tr").evaluate_all(heights)
+        assert len(dense) == 50
+        assert all(24 <= height <= 32 for height in dense)
+        if width > 700:
+            page.goto("/run/first/samples")
+            settle(page)
+            assert all(48 <= height <= 56 for height in page.locator(".row").evaluate_all(heights))
+
+
+def test_filters_leave_most_of_a_phone_to_the_samples(browser, address):
+    with opened(browser, base_url=address, viewport={"width": 390, "height": 844}) as page:
+        page.goto("/run/failing/samples?status=error&category=continent:Asia")
+        settle(page)
+        assert page.locator("form.filters").bounding_box()["height"] < 844 / 3
+        assert page.locator(".row").first.bounding_box()["y"] < 844 * 0.7
+
+
+def test_a_header_of_the_dense_table_sorts_by_its_metric(page):
+    page.goto("/run/first/samples?view=dense")
+    page.get_by_role("link", name="f1").click()
+    page.wait_for_url("**sort=worst**")
+    expect(page.locator("th[aria-sort=ascending]")).to_have_text(re.compile(r"^\s*f1"))
+    page.get_by_role("link", name="f1").click()
+    page.wait_for_url("**sort=best**")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text(re.compile(r"^\s*f1"))
+    expect(page.locator(".dense tbody tr").first.locator(".v4")).to_have_count(2)
+
+
+def test_all_runs_are_searched_part_by_part(browser, runs, tmp_path):
+    with serving(runs) as found, opened(browser, base_url=found) as page:
+        page.goto("/search")
+        page.keyboard.press("/")
+        page.keyboard.type("capital country 7?")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**q=capital**")
+        expect(page.get_by_text("All runs are searched.")).to_be_visible()
+        for name in ("first", SECOND, "failing"):
+            expect(page.locator(".search-head h2").get_by_text(name, exact=True)).to_be_visible()
+        page.locator(".search-group", has=page.get_by_role("link", name="first", exact=True)).locator(
+            ".row"
+        ).first.click()
+        page.wait_for_url("**/run/first/sample?**index=7**")
 
 
 def test_what_is_shown_is_exported(page):
@@ -197,7 +232,7 @@ def test_keys_lead_through_samples(page):
     page.goto("/run/first/samples?state=wrong")
     page.keyboard.press("j")
     page.keyboard.press("j")
-    assert "row-0004" in page.evaluate("document.activeElement.textContent")
+    expect(page.locator(":focus")).to_contain_text("row-0004")
     page.keyboard.press("Enter")
     page.wait_for_url("**/sample?**")
     page.keyboard.press("ArrowRight")
@@ -206,12 +241,12 @@ def test_keys_lead_through_samples(page):
     page.wait_for_url("**index=4**")
     page.keyboard.press("n")
     page.keyboard.type("j k / ?")
-    assert page.get_by_label("Note", exact=True).input_value() == "j k / ?"
+    expect(page.get_by_label("Note", exact=True)).to_have_value("j k / ?")
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    assert page.get_by_role("dialog").is_visible()
+    expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-    assert not page.get_by_role("dialog").is_visible()
+    expect(page.get_by_role("dialog")).to_be_hidden()
     page.keyboard.press("u")
     page.wait_for_url("**/samples?**state=wrong**")
 
@@ -225,16 +260,68 @@ def test_two_viewers_see_one_anothers_notes(browser, runs, address):
             page.get_by_label("Note", exact=True).fill(text)
             page.get_by_label("Tags").fill("seen twice")
             page.get_by_role("button", name="Leave note").click()
-            page.get_by_text(text, exact=True).wait_for()
+            expect(page.locator(".note-text").get_by_text(text, exact=True)).to_be_visible()
         mine.reload()
-        assert [note.inner_text() for note in mine.locator(".note-text").all()] == ["mine", "theirs"]
+        expect(mine.locator(".note-text")).to_have_text(["mine", "theirs"])
         mine.goto(f"{address}/run/first/samples?tag=seen+twice")
-        assert mine.locator(".row").count() == 1
+        expect(mine.locator(".row")).to_have_count(1)
         mine.locator(".row").click()
-        for _ in range(2):
-            mine.get_by_role("button", name="Delete").first.click()
-            mine.wait_for_load_state()
-        assert mine.locator(".note-text").count() == 0
+        expect(mine.locator(".note-text")).to_have_count(2)
+        for left in (1, 0):
+            with mine.expect_navigation():
+                mine.get_by_role("button", name="Delete").first.click()
+            expect(mine.locator(".note-text")).to_have_count(left)
+
+
+def test_runs_are_sorted_and_folded(page):
+    page.goto("/")
+    page.get_by_role("link", name="Value", exact=True).click()
+    page.wait_for_url("**sort=-value**")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text(re.compile("^Value"))
+    page.get_by_label("Group by").select_option("model")
+    page.wait_for_url("**group=model**")
+    expect(page).to_have_url(re.compile("sort=-value"))
+    page.locator(".group-head", has_text="small").get_by_role("checkbox").uncheck()
+    expect(page.get_by_role("link", name="first", exact=True)).to_be_hidden()
+    expect(page.get_by_role("link", name=SECOND)).to_be_visible()
+
+
+def test_buttons_are_enabled_when_they_can_work(page):
+    page.goto("/")
+    compare = page.get_by_role("button", name="Compare selected")
+    expect(compare).to_be_disabled()
+    page.get_by_label("Choose first").check()
+    expect(page.locator("#choice")).to_contain_text("1 selected")
+    expect(compare).to_be_disabled()
+    page.get_by_label("Choose drawn").check()
+    expect(page.locator("#choice")).to_contain_text("no task in common")
+    expect(compare).to_be_disabled()
+    page.get_by_label("Choose drawn").uncheck()
+    page.get_by_label(f"Choose {SECOND}").check()
+    expect(compare).to_be_enabled()
+    for name in ("failing", "hostile"):
+        page.get_by_label(f"Choose {name}").check()
+    expect(compare).to_be_disabled()
+    expect(page.get_by_role("button", name="Rank selected")).to_be_enabled()
+
+
+def test_rows_of_the_list_are_one_line_on_a_wide_screen(browser, address):
+    with opened(browser, base_url=address, viewport={"width": 1400, "height": 900}) as page:
+        page.goto("/")
+        settle(page)
+        heights = [row.bounding_box()["height"] for row in page.locator(".runs tbody .run").all()]
+        assert max(heights) <= 34
+
+
+def test_metrics_and_states_of_the_list_are_whole_on_a_tablet(browser, address):
+    with opened(browser, base_url=address, viewport={"width": 768, "height": 900}) as page:
+        page.goto("/")
+        settle(page)
+        cut = page.evaluate("""() => [...document.querySelectorAll(".runs .metric, .runs .run-state")]
+            .filter((node) => node.getBoundingClientRect().right > node.closest("td, th").getBoundingClientRect().right
+                || node.scrollWidth > node.clientWidth + 1)
+            .map((node) => node.innerText)""")
+        assert cut == []
 
 
 def test_runs_are_chosen_and_compared(page):
@@ -242,20 +329,21 @@ def test_runs_are_chosen_and_compared(page):
     page.get_by_label("Choose first").check()
     page.get_by_label(f"Choose {SECOND}").check()
     page.get_by_role("button", name="Compare selected").click()
-    page.get_by_text("McNemar").first.wait_for(state="attached")
-    assert page.locator(".card").first.get_by_role("link").inner_text() == "row-0003"
-    page.locator("select[name=show]").select_option(f"won:{SECOND}")
+    expect(page.locator(".lead-text")).to_have_text(re.compile("^No difference between second and first is shown"))
+    # A card that is not on the screen is not laid out, so it has no inner text.
+    expect(page.locator(".card").first.get_by_role("link")).to_have_text("What is the capital of country 3?")
+    page.get_by_role("link", name=f"better in {SECOND} 20").click()
     page.wait_for_url("**won**")
-    page.locator(".card a").first.click()
+    page.locator(".card h3 a").first.click()
     page.wait_for_url("**/compare/sample?**index=4**")
-    assert page.locator(".column").count() == 2
+    expect(page.locator(".column")).to_have_count(2)
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**index=8**")
 
 
 def test_a_run_that_goes_on_is_watched_until_its_end(browser, runs, address, tmp_path):
     output = runs / "live"
-    words = ["run", "--model", "mock", "--model-args", "mode=gold,delay_ms=150,is_async=true", "--tasks", "demo_signs"]
+    words = ["run", "--model", "mock", "--model-args", "mode=gold,delay_ms=400,is_async=true", "--tasks", "demo_signs"]
     environment = {**os.environ, "POLYMETER_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, "-m", "polymeter", *words, "--concurrency", "1", "--output", str(output), "--quiet"]
     process = subprocess.Popen(command, env=environment)
@@ -267,19 +355,19 @@ def test_a_run_that_goes_on_is_watched_until_its_end(browser, runs, address, tmp
                     break
                 page.wait_for_timeout(100)
                 page.reload()
-            page.locator(".run-state").get_by_text("ended").wait_for()
+            expect(page.locator(".run-state").get_by_text("ended")).to_be_visible()
             page.get_by_role("link", name="live").click()
-            page.get_by_text("last written").wait_for()
+            expect(page.get_by_text("last written")).to_be_visible()
             first = int(page.locator("progress").get_attribute("value"))
-            more = page.locator(", ".join(f"progress[value='{first + n}']" for n in range(1, 25)))
-            more.wait_for()
+            more = page.locator(", ".join(f"progress[value='{first + n}']" for n in range(1, 47)))
+            expect(more).to_be_visible()
             page.goto("/run/live/samples")
-            assert page.locator(".row").count() > 0
+            expect(page.locator(".row").first).to_be_visible()
             page.goto("/run/live")
-            page.get_by_text("This run is complete.").wait_for(timeout=60_000)
+            expect(page.get_by_text("This run is complete.")).to_be_visible(timeout=60_000)
             page.get_by_role("link", name="Show its results").click()
-            assert "1.0000" in page.locator(".results").inner_text()
-            assert page.locator("progress").count() == 0
+            expect(page.locator(".results")).to_contain_text("1.0000")
+            expect(page.locator("progress")).to_have_count(0)
     finally:
         process.kill()
         process.wait()
@@ -287,9 +375,8 @@ def test_a_run_that_goes_on_is_watched_until_its_end(browser, runs, address, tmp
 
 def test_images_are_shown_at_their_true_size(page):
     page.goto(PAGES["edit"])
-    shown = page.locator("main img").first
-    shown.wait_for()
-    assert page.evaluate("[...document.querySelectorAll('main img')].every((image) => image.naturalWidth > 0)")
+    expect(page.locator("main img").first).to_be_visible()
+    page.wait_for_function("[...document.querySelectorAll('main img')].every((image) => image.naturalWidth > 0)")
 
 
 def test_a_viewer_for_others_asks_for_a_token(browser, runs):
@@ -297,6 +384,6 @@ def test_a_viewer_for_others_asks_for_a_token(browser, runs):
         plain = found.partition("?")[0].rstrip("/")
         assert page.request.get(plain).status == 401
         page.goto(found)
-        assert page.url == f"{plain}/"
+        expect(page).to_have_url(f"{plain}/")
         page.goto(f"{plain}/run/first")
-        assert page.locator("h1").inner_text() == "first"
+        expect(page.locator(".crumb")).to_have_text("first")

@@ -82,3 +82,11 @@ def test_the_metric_that_orders_is_the_one_that_most_samples_have():
     assert order.main is not None
     assert order.main.metric == "exact_match"
     assert order.places[0] == 1
+
+
+def test_the_least_and_greatest_value_of_each_metric_are_known():
+    samples = [scored(place, value, metric="cer") for place, value in enumerate([0.25, math.nan, 2.0])]
+    order = order_of(
+        task("T", [result("cer", 1.0, 3, higher_is_better=False), result("acc", 1.0, 3)], 3), iter(samples)
+    )
+    assert order.extents == {"cer": (0.25, 2.0)}

@@ -52,7 +52,8 @@ def test_a_page_holds_numbers_answers_and_each_medium_once() -> None:
     data = data_of(page)
     assert [card["gains"] for card in data["samples"]] == [[0.7]] * 6 or data["samples"][0]["gains"][0] > 0
     assert data["samples"][0]["won"] == [1]
-    assert "after is better, by 0.300 (95 % interval 0.100 to 0.500)" in page
+    assert "after is better than before on Signs, by 0.300 anls (95 % interval 0.100 to 0.500; p = 0.001)." in page
+    assert all(f"{word} in {n}</span>" in page for word, n in {"better": 12, "worse": 0, "equal": 28}.items())
     assert "6 of 40 samples" in page
     pictures = re.search(r'id="pictures">(.*?)</script>', page, re.S)
     assert pictures is not None

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from polymeter.report.content import RunMedia
+from polymeter.report.content import RunMedia, SampleHeading, heading
 from polymeter.report.content.choices import matching, probabilities
-from tests.helpers.shown import Elements, html, made, put, weighed
+from tests.helpers.shown import Elements, html, made, put, view, weighed
 from tests.report.drawn import DrawnRun
-from tests.report.synthetic import HOSTILE, SyntheticRun, sample
+from tests.report.synthetic import HOSTILE, SyntheticRun, exchange, result, sample
 
 
 @pytest.fixture
@@ -78,15 +78,84 @@ def test_scores_target_and_answer_stand_first(media):
             {"metric": "parts", "filter": "none", "value": {"a": 1}},
         ],
     )
-    outcome = made(media, stored)["outcome"].data
-    assert [(score.name, score.text, score.share) for score in outcome.scores] == [
-        ("acc", "0.2500", 25),
+    told = {"results": [result("acc", 0.5, 3, bounds=[0, 1]), result("len", 20.0, 3, filter="strict")]}
+    outcome = made(media, stored, results=told)["outcome"].data
+    assert [(score.name, score.text, score.step) for score in outcome.scores] == [
+        ("acc", "0.2500", 1),
         ("len · strict", "31.000", None),
         ("parts", '{"a": 1}', None),
     ]
     assert [run.text for run in outcome.target.runs if run.change] == ["red"]
     assert [run.text for run in outcome.answer.runs if run.change] == ["blue"]
     assert outcome.error is None
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "extents", "step"),
+    [
+        (0.0, False, (), 0),
+        (0.0, True, (), 4),
+        (1.0, None, (), None),
+        (3.0, False, (0.0, 4.0), 3),
+        (3.0, False, (), None),
+    ],
+)
+def test_a_score_has_the_colour_of_its_place_on_the_metrics_scale(media, value, lower, extents, step):
+    bounds = {} if value > 1 else {"bounds": [0, 1]}
+    told = {"results": [result("m", 0.5, 3, higher_is_better=None if lower is None else not lower, **bounds)]}
+    stored = sample(0, scores=[{"metric": "m", "filter": "none", "value": value}])
+    (score,) = made(media, stored, results=told, extents={"m": extents})["outcome"].data.scores
+    assert score.step == step
+    page = html(media, stored, results=told, extents={"m": extents})
+    assert (f'class="value v{step}"' in page) == (step is not None)
+
+
+def test_a_reader_meets_the_question_the_answer_the_scores_and_then_the_raw_exchange(media):
+    stored = sample(
+        0,
+        target="B",
+        answer="B",
+        explanation="the letter is right",
+        exchanges=[exchange(None, "Which one?", "I choose B."), exchange(None, "Is B right?", "yes", role="judge")],
+    )
+    page = html(media, stored)
+    places = [page.index(text) for text in ("Which one?", "Expected", "I choose B.", "Scored as", "exact_match")]
+    places += [page.index(text) for text in ("the letter is right", "Conversation", "judge call", "Row of the dataset")]
+    assert places == sorted(places)
+    unfolded = re.sub(r"<details.*</details>", "", page, flags=re.DOTALL)
+    assert [unfolded.count(text) for text in ("Which one?", "I choose B.", "Is B right?")] == [1, 1, 0]
+
+
+def test_the_verdict_of_the_only_judge_explains_a_score_without_explanation(media):
+    stored = sample(0, exchanges=[exchange(None, "Sum?", "4"), exchange(None, "Grade it.", "A, it is 4", role="judge")])
+    outcome = made(media, stored)["outcome"].data
+    assert outcome.is_by_judge
+    assert outcome.explanation.runs[0].text == "A, it is 4"
+
+
+def test_a_heading_is_the_name_of_the_file_else_the_question_else_the_id(media):
+    asked = exchange("a.png", "What is\nshown?", "a ball")
+    assert heading(view(media, sample(0, exchanges=[asked]))) == SampleHeading("What is\nshown?", is_question=True)
+    asked["request"]["messages"][0]["parts"][0]["image"]["name"] = "photos/ball.png"
+    assert heading(view(media, sample(0, exchanges=[asked]))).text == "ball.png"
+    asked["request"]["messages"][0]["parts"][0]["image"]["name"] = "0" * 32 + ":7:image"
+    assert heading(view(media, sample(0, exchanges=[asked]))).is_question, "the key of a row is no name"
+    long = heading(view(media, sample(0, exchanges=[exchange(None, "word " * 200, "a")])))
+    assert len(long.text) <= 100
+    choices = "\n".join(f"{letter}. {'word ' * 20}" for letter in "ABCD")
+    chosen = heading(view(media, sample(0, exchanges=[exchange(None, f"Which order?\n{choices}", "a")])))
+    assert chosen == SampleHeading("Which order?"), "the choices stand in the question below"
+    assert not long.is_question
+    assert heading(view(media, sample(7, id="7"))).text == "Sample 7"
+    assert heading(view(media, sample(7, doc={"question": "Why?"}))).text == "Why?"
+
+
+def test_a_question_that_is_the_heading_is_not_repeated(media):
+    stored = sample(0, exchanges=[exchange(None, "Which one?", "B")])
+    assert "question" in made(media, stored)
+    assert "question" not in made(media, stored, is_headed=True)
+    stored = sample(0, exchanges=[exchange(None, "Odd\u200b one?", "B")])
+    assert "question" in made(media, stored, is_headed=True), "its invisible characters are shown exactly"
 
 
 def test_a_failed_sample_says_why(media):

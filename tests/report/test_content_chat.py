@@ -30,6 +30,26 @@ def test_rounds_do_not_repeat_what_stands_above(media):
     assert shown[1].above == "after 2 messages above"
 
 
+def test_rounds_are_unfolded_below_the_question_and_repeat_neither_it_nor_the_answer(media):
+    first, second = exchange(None, "Which shape?", "square"), exchange(None, "Which shape?", "orange")
+    second["request"]["messages"] += [
+        {"role": "assistant", "parts": [{"text": "square"}]},
+        {"role": "user", "parts": [{"text": "Which colour?"}]},
+    ]
+    stored = sample(0, exchanges=[first, second], target="orange", answer="orange")
+    chat = made(media, stored)["chat"].data
+    assert chat.is_open
+    assert (texts(chat.exchanges[0]), chat.exchanges[0].above) == ([], "the question above")
+    assert (chat.exchanges[1].answers[0].text, chat.exchanges[1].answers[0].note) == (None, "The answer above.")
+    assert html(media, stored).count("Which shape?") == 1
+
+
+def test_a_plain_question_has_its_raw_exchange_folded(media):
+    chat = made(media, sample(0, exchanges=[exchange(None, "Which shape?", "square")]))["chat"].data
+    assert not chat.is_open
+    assert texts(chat.exchanges[0]) == [("user", "Which shape?")]
+
+
 def test_an_answer_that_was_changed_on_its_way_is_shown(media):
     first, second = exchange(None, "Which shape?", "square"), exchange(None, "Which shape?", "orange")
     second["request"]["messages"].append({"role": "assistant", "parts": [{"text": "circle"}]})

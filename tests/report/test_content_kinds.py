@@ -18,31 +18,32 @@ from tests.helpers.shown import Elements
 
 pytestmark = pytest.mark.slow
 BLOCKS = {
-    "task_yaml": ["outcome", "pictures", "chat", "row"],
-    "data_adapter": ["outcome", "chat", "row"],
-    "dataset_class": ["outcome", "pictures", "chat", "judges", "row"],
-    "image_generation": ["outcome", "drawn", "chat", "row"],
-    "editing": ["outcome", "drawn", "compare", "chat", "row"],
-    "judged": ["outcome", "chat", "judges", "row"],
-    "multi_round": ["outcome", "pictures", "chat", "row"],
-    "video": ["outcome", "players", "chat", "row"],
-    "audio": ["outcome", "players", "chat", "row"],
-    "log_likelihood": ["outcome", "pictures", "choices", "chat", "row"],
-    "weighed": ["outcome", "choices", "chat", "row"],
-    "grounding": ["outcome", "pictures", "chat", "row"],
-    "tools": ["outcome", "chat", "row"],
+    "task_yaml": ["question", "outcome", "pictures", "shown", "chat", "row"],
+    "data_adapter": ["question", "outcome", "chat", "row"],
+    "dataset_class": ["question", "outcome", "pictures", "chat", "judges", "row"],
+    "image_generation": ["question", "outcome", "drawn", "chat", "row"],
+    "editing": ["question", "outcome", "drawn", "compare", "shown", "chat", "row"],
+    "judged": ["question", "outcome", "chat", "judges", "row"],
+    "multi_round": ["question", "outcome", "pictures", "shown", "chat", "row"],
+    "several_images": ["question", "outcome", "pictures", "chat", "row"],
+    "video": ["question", "outcome", "players", "chat", "row"],
+    "audio": ["question", "outcome", "players", "chat", "row"],
+    "log_likelihood": ["question", "outcome", "pictures", "shown", "choices", "chat", "row"],
+    "weighed": ["question", "outcome", "choices", "chat", "row"],
+    "grounding": ["question", "outcome", "pictures", "chat", "row"],
+    "tools": ["question", "outcome", "chat", "row"],
     "failed": ["outcome", "row"],
-    "partial": ["outcome", "chat", "row"],
-    "imported": ["outcome", "choices", "chat", "row"],
+    "partial": ["question", "outcome", "chat", "row"],
+    "imported": ["question", "outcome", "choices", "chat", "row"],
 }
 PLOTS = {
-    "weighed": ["distribution-acc", "distribution-acc_norm", "reliability", "labels"],
+    "weighed": ["distribution-acc", "reliability", "labels"],
     "log_likelihood": ["distribution-acc", "reliability", "labels"],
     "failed": [],
     "partial": ["distribution-exact_match"],
 }
-_SYSTEMS = {"data_adapter": "evalscope", "dataset_class": "ulmeval", "imported": "lm_eval"}
-_PACKAGES = {"task_yaml": "rapidocr", "log_likelihood": "transformers", "multi_round": "transformers", "video": "av"}
+SYSTEMS = {"data_adapter": "evalscope", "dataset_class": "ulmeval", "imported": "lm_eval"}
+PACKAGES = {"task_yaml": "rapidocr", "log_likelihood": "transformers", "multi_round": "transformers", "video": "av"}
 
 
 def test_every_kind_is_looked_at():
@@ -51,14 +52,11 @@ def test_every_kind_is_looked_at():
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.needs_system(_SYSTEMS[kind])) if kind in _SYSTEMS else kind
-        for kind in KINDS
-    ],
+    [pytest.param(kind, marks=pytest.mark.needs_system(SYSTEMS[kind])) if kind in SYSTEMS else kind for kind in KINDS],
 )
 def test_a_run_of_each_kind_is_shown(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if kind in _PACKAGES:
-        pytest.importorskip(_PACKAGES[kind])
+    if kind in PACKAGES:
+        pytest.importorskip(PACKAGES[kind])
     monkeypatch.setenv("LMUData", str(tmp_path))  # restores what making a run sets
     folder = open_folder(make(kind, tmp_path))
     results = json.loads(folder.results.read_text(encoding="utf-8"))["tasks"]

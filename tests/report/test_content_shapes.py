@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polymeter.report.content.shapes import find_shapes, is_spatial, of_row, on_image, overlap, read_scale, says_xywh
+from polymeter.reading.shapes import find_shapes, is_spatial, of_row, overlap, says_xywh
+from polymeter.report.content.shapes import on_image, read_scale
 
 BOX = (40.0, 30.0, 200.0, 180.0)
 

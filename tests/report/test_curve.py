@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from polymeter.report.curve.page import HEIGHT, WIDTH, make_curve_page
+from polymeter.report.curve.page import FULL, HALF, NARROW, make_curve_page
 from polymeter.report.curve.tables import COLUMNS, to_csv
 from polymeter.report.curve.text import sentences, troubles
 
@@ -77,15 +77,36 @@ def test_a_page_shows_every_checkpoint_and_escapes_names() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 20, 200])
 def test_everything_is_drawn_inside_the_drawing(n: int) -> None:
     page = make_curve_page(grown(n))
-    for drawing in re.findall(r"<svg viewBox=\"0 0 340 216\".*?</svg>", page, re.S):
+    found = re.findall(r"<svg class=\"(\w+)\" viewBox=\"0 0 (\d+) (\d+)\"(.*?)</svg>", page, re.S)
+    assert [(kind, float(width)) for kind, width, *_ in found] == [("wide", HALF.width), ("narrow", NARROW.width)] * 2
+    for _, width, height, drawing in found:
         xs = [float(x) for x in re.findall(r" (?:x|cx)=\"([-\d.]+)\"", drawing)]
         ys = [float(y) for y in re.findall(r" (?:y|cy)=\"([-\d.]+)\"", drawing)]
-        assert 0 <= min(xs) <= max(xs) <= WIDTH
-        assert 0 <= min(ys) <= max(ys) <= HEIGHT
-        assert 1 <= drawing.count('class="ticks"') <= 6
+        assert 0 <= min(xs) <= max(xs) <= float(width)
+        assert 0 <= min(ys) <= max(ys) <= float(height)
+        assert 1 <= drawing.count('class="ticks"') <= float(width) / 50
         assert 2 <= drawing.count('class="grid"') <= 7
         assert drawing.count('class="band"') == (n > 1)
         assert drawing.count('class="bar"') == (n == 1)
+
+
+def test_the_only_drawing_of_a_page_uses_its_width() -> None:
+    page = make_curve_page(document(line("signs", [point(100, 0.5), point(200, 0.6)])))
+    assert f'viewBox="0 0 {FULL.width:g} {FULL.height:g}"' in page
+
+
+def test_the_newest_checkpoint_and_the_best_one_stand_first() -> None:
+    points = [point(100, 0.6), point(200, 0.7, difference=gap(100, 0.1, "better"))]
+    points.append(point(300, 0.65, difference=gap(200, -0.05, "worse")))
+    page = make_curve_page(document(line("signs", points)))
+    told = "Step 300 is worse than step 200 on signs, by 0.050 acc (95 % interval 0.030 to 0.070; corrected p = 0.020)."
+    assert f'<p class="lead-text">{told}</p>' in page
+    assert "Best checkpoint: <strong>step 200, 0.700 (95 % interval 0.650 to 0.750)</strong>" in page
+    assert "+0.050 since step 100 (0.600 to 0.650)" in page
+    assert page.index(told) < page.index("<figure")
+    alone = make_curve_page(document(line("signs", points[:1])))
+    assert "Step 100 has 0.600 (95 % interval 0.550 to 0.650) on signs" in alone
+    assert "which is the newest" in alone
 
 
 def test_values_that_are_equal_or_missing_are_drawn() -> None:

@@ -6,7 +6,10 @@ import copy
 import re
 from typing import Any
 
-from polymeter.report.leaderboard.page import make_leaderboard_page
+import pytest
+
+from polymeter.report.leaderboard.page import leaderboard_values, make_leaderboard_page
+from polymeter.report.leaderboard.rows import amount, columns_of
 from polymeter.report.leaderboard.tables import to_csv, to_latex, to_markdown
 from polymeter.report.scatter import scatter
 
@@ -52,14 +55,102 @@ def document() -> dict[str, Any]:
 
 def test_the_page_holds_values_intervals_and_ranks() -> None:
     page = make_leaderboard_page(document())
-    assert "rank 1<" in page
-    assert "0.760–0.840" in page
-    assert page.count(">missing<") == 2
+    assert 'title="95 % interval 0.760–0.840, rank 1, n 300"' in page
+    assert 'title="95 % interval 0.460–0.540, not ranked, n 300"' in page
+    assert page.count(">missing<") == 3
     assert page.count(">no average<") == 1
     assert 'href="#note-1"' in page
     assert 'id="note-1"' in page
     assert "<b>cheap</b> 0.600 for 20 tokens per sample" in page
     assert page == make_leaderboard_page(document())
+
+
+def test_the_best_model_and_its_lead_stand_first() -> None:
+    page = make_leaderboard_page(document())
+    assert "best is best by average: 0.800 (95 % interval 0.770–0.830)." in page
+    assert "Its lead is more than noise." in page
+    close = document()
+    close["models"][0]["average"] = {"value": 0.8, "interval": [0.7, 0.9], "rank": [1, 2]}
+    close["models"][1]["average"] = {"value": 0.78, "interval": [0.7, 0.9], "rank": [1, 2]}
+    page = make_leaderboard_page(close)
+    assert "Its lead over cheap is no more than noise." in page
+    assert 'class="apart"' not in page
+
+
+def rows_of(values: dict[str, Any]) -> list[str]:
+    return [row["name"] for row in values["rows"]]
+
+
+def test_the_reader_chooses_the_column_that_sorts() -> None:
+    usual = leaderboard_values(document())
+    assert rows_of(usual) == ["best", "cheap", HOSTILE]
+    assert usual["statement"] == "3 models, best first by average."
+    assert [row["is_apart"] for row in usual["rows"]] == [False, True, False]
+    assert [row["rank"] for row in usual["rows"]] == ["1", "2", ""]
+    worst = leaderboard_values(document(), "signs:anls", "ascending")
+    assert rows_of(worst) == ["cheap", "best", HOSTILE]  # the last one is not comparable
+    assert worst["statement"] == "3 models, worst first by signs."
+    assert [row["rank"] for row in worst["rows"]] == ["2", "1", "–"]
+    cheapest = leaderboard_values(document(), "tokens")
+    assert rows_of(cheapest) == ["cheap", "best", HOSTILE]  # nothing is known of the last one
+    assert cheapest["statement"] == "3 models, least first by Tokens."
+    assert rows_of(leaderboard_values(document(), "model")) == [HOSTILE, "best", "cheap"]
+    assert rows_of(leaderboard_values(document(), "no such column", "sideways")) == rows_of(usual)
+
+
+def test_heads_are_links_where_a_server_sorts() -> None:
+    values = leaderboard_values(document(), "tokens", "", lambda key, order: f"/?sort={key}&order={order}")
+    links = {head["key"]: head["link"] for head in values["columns"]}
+    assert links["average"] == "/?sort=average&order="
+    assert links["tokens"] == "/?sort=tokens&order=descending"  # once more turns the order around
+    assert {head["key"]: head["aria"] for head in values["columns"]}["tokens"] == "ascending"
+
+
+def test_groups_stand_before_tasks_and_usage_last() -> None:
+    given = document()
+    given["columns"].append({**given["columns"][0], "kind": "group", "name": "all", "title": "all"})
+    for own in given["models"]:
+        own["cells"].append(None)
+    values = leaderboard_values(given)
+    assert values["spans"] == [("", 1), ("Groups", 1), ("Tasks", 2), ("Usage", 2)]
+    assert [head["title"] for head in values["columns"]] == ["average", "all", "signs", "maps", "Tokens", "Time"]
+
+
+@pytest.mark.parametrize(
+    ("key", "taken", "shown"),
+    [
+        ("seconds", 0.00095, "0.95 ms"), ("seconds", 0.05, "50 ms"), ("seconds", 0.4, "400 ms"),
+        ("seconds", 1.25, "1.2 s"), ("seconds", 200.0, "3 min 20 s"), ("seconds", 0.0, "0 ms"),
+        ("tokens", 20.0, "20"), ("tokens", 1234.5, "1,234"), ("tokens", 2.417, "2.42"),
+        ("cost", 0.0000123, "0.000012"), ("cost", 0.25, "0.25"), ("cost", 3.5, "3.5"), ("cost", 0.0, "0"),
+    ],
+)  # fmt: skip
+def test_usage_has_units_that_need_few_digits(key: str, taken: float, shown: str) -> None:
+    assert amount(key, taken) == shown
+
+
+def test_a_plot_of_short_times_is_in_milliseconds() -> None:
+    given = document()
+    given["plot"] |= {"x": "time", "x_unit": "seconds per sample"}
+    for point in given["plot"]["points"]:
+        point["x"] /= 1e5
+    page = make_leaderboard_page(given)
+    assert "Average against milliseconds per sample" in page
+    assert "<b>cheap</b> 0.600 for 0.2 milliseconds per sample" in page
+
+
+def test_the_note_of_a_plot_speaks_of_the_models_drawn() -> None:
+    given = document()
+    given["plot"]["points"] = [{**point, "is_on_front": point["model"] == "best"} for point in given["plot"]["points"]]
+    page = make_leaderboard_page(given)
+    assert "best has the best score and the fewest tokens." in page
+    assert "models drawn" not in page
+    del given["plot"]["points"][2]
+    assert "Of the 2 models drawn, best has the best score and the fewest tokens." in make_leaderboard_page(given)
+    del given["plot"]["points"][0]
+    page = make_leaderboard_page(given)
+    assert "Only best can be drawn. Not drawn: 2 models without both values." in page
+    assert "has the best score" not in page
 
 
 def test_nothing_of_others_is_markup() -> None:
@@ -112,3 +203,22 @@ def test_one_point_can_be_drawn() -> None:
     drawn = scatter(plot, width=326, height=340, kind="narrow")
     assert ">only<" in drawn
     assert "nan" not in drawn
+
+
+def test_tasks_stand_behind_the_groups_that_hold_them() -> None:
+    found = document()
+    base = found["columns"][0]
+    nested = {"signs": ["all", "text"], "all": [], "text": ["all"], "maps": [], "lonely": [], "scans": ["not shown"]}
+    kinds = {"all": "group", "text": "group", "lonely": "group"}
+    found["columns"] = [
+        {**base, "name": name, "title": name.title(), "kind": kinds.get(name, "task"), "groups": above}
+        for name, above in nested.items()
+    ]
+    found["average"], found["plot"] = None, None
+    for one in found["models"]:
+        one["average"], one["cells"] = None, [None] * len(nested)
+    shown = [(one.title, one.group) for one in columns_of(found) if not one.is_usage]
+    assert shown == [
+        *[("All", "All"), ("Text", "All"), ("Signs", "All")],
+        *[("Lonely", "Groups"), ("Maps", "Tasks"), ("Scans", "Tasks")],
+    ]

@@ -97,6 +97,18 @@ def test_nan_and_nothing_are_shown_as_such(page):
     assert nan["doc"] == {HOSTILE[1]: [HOSTILE[1], "∞"]}
 
 
+def test_a_group_without_metrics_has_no_number_of_samples(run):
+    empty = {"alias": "Empty", "members": [], "results": []}
+    results = {
+        **run.results,
+        "groups": {**run.results.get("groups", {}), "empty": empty},
+        "layout": [["group", "empty", 0], *run.results.get("layout", [])],
+    }
+    page = make_html_report(run.manifest, results, run.samples, run.media)
+    assert ">Empty" in page
+    assert not re.search(r'class="of">n </span>\s*</td>', page)
+
+
 def test_lone_surrogates_do_not_break_the_file(page):
     page.encode("utf-8")
 
@@ -108,7 +120,10 @@ def test_the_same_run_makes_the_same_page(run, page):
 
 def test_the_head_tells_model_time_and_version(page):
     for text in (
-        "<h1>ocr</h1>",
+        "<title>Demo (reading), Choice, &lt;img src=x onerror=&#39;window.hacked = 3&#39;&gt; · ocr · 2026-11-20 ·",
+        '<p class="when">2026-11-20 13:40 UTC</p>',
+        '<span class="value">0.8412</span><span>anls</span>',
+        "95 % interval 0.8102 – 0.8722, n 38 of 40",
         "73 of 75 samples",
         "2026-11-20 13:40 UTC",
         "41 s",
@@ -116,6 +131,18 @@ def test_the_head_tells_model_time_and_version(page):
         "41,200 in, 3,120 out",
     ):
         assert text in page
+
+
+def test_the_first_number_of_a_report_has_the_colour_of_its_scale_and_many_tasks_are_counted():
+    tasks = {f"t{n}": task(f"Task {n}", [result("acc", 0.9, 9, bounds=[0, 1])], 9) for n in range(5)}
+    page = make_html_report({"model": {"name": "m"}}, {"tasks": tasks}, lambda name: [], lambda name: None)
+    assert "<h1>Task 0, Task 1, 3 more · m</h1>" in page
+    assert page.count('<span class="value v4">0.9000</span>') == 3
+    alone = make_html_report(
+        {"model": {"name": "m"}}, {"tasks": {"t0": tasks["t0"]}}, lambda name: [], lambda name: None
+    )
+    assert "<h1>Task 0 · m</h1>" in alone
+    assert 'class="figure-of"' not in alone
 
 
 def test_provenance_is_there(page):
@@ -179,7 +206,7 @@ def test_a_scaled_down_image_keeps_the_size_of_its_file():
 
 
 def test_tasks_share_the_budget_whatever_their_samples_take():
-    data = embedded(noisy_page(*noisy_run(60), max_bytes=200_000), "data")
+    data = embedded(noisy_page(*noisy_run(60), max_bytes=210_000), "data")
     shown = {one["name"]: (one["shown"], one["total"]) for one in data["tasks"]}
     # The two tasks of short texts are whole; the two with images share the rest.
     assert shown["demo_choice"] == (6, 6)
@@ -221,7 +248,7 @@ def test_media_of_one_sample_take_a_quarter_of_the_budget_at_most():
     results = {"tasks": {"t": task("T", [result("exact_match", 1.0, 1)], 1)}}
     samples = [sample(0, exchanges=[asked])]
     page = make_html_report(
-        {}, results, lambda name: samples, lambda name: (large[name], "image/png"), max_bytes=100_000
+        {}, results, lambda name: samples, lambda name: (large[name], "image/png"), max_bytes=130_000
     )
     assert len(embedded(page, "data")["samples"]) == 1
     assert 0 < len(embedded(page, "pictures")) < 9
@@ -261,7 +288,8 @@ def test_worst_first_follows_the_direction_of_the_metric():
     page = make_html_report({}, results, lambda name: samples, lambda name: None, wanted=1)
     (one,) = embedded(page, "data")["samples"]
     assert (one["id"], one["value"], one["at"]) == ("row-009", "0.9000", 0.9)
-    assert embedded(page, "data")["tasks"][0]["lower"]
+    assert embedded(page, "data")["tasks"][0]["is_lower_better"]
+    assert embedded(page, "data")["tasks"][0]["lower"] == {"cer": True}
 
 
 def test_a_score_inside_a_dictionary_orders_samples():

@@ -135,15 +135,25 @@ def test_footnotes_name_every_way_a_sample_can_be_missing():
         n_scored=5,
         statuses={"ok": 5, "error": 2, "refused": 1},
         n_length=1,
+        truncation={"n_answers": 50, "length": {"n": 1}, "images": {"n": 2, "advice": "raise it"}},
         n_nondeterministic=2,
     )
     results |= {"status": "stopped", "notes": ["A note\nin two lines."]}
     assert footnotes(results) == [
         "This run was stopped before its end. The numbers cover the samples that had ended by then.",
         "Title: 5 of 10 samples without a score (2 errors, 1 refused and 2 not run).",
-        "Title: 1 answer reached the token limit; scored as usual.",
+        "Title: 1 of 50 answers ended at the token limit (2.0 %): raise --gen-kwargs max_new_tokens=N.",
+        "WARNING: Title: 2 of 50 answers rest on images that the processor scaled down (4.0 %): raise it.",
         "Title: 2 samples made a different request when replayed.",
         "A note in two lines.",
+    ]
+
+
+def test_an_older_run_shows_what_it_counted():
+    assert footnotes(results_of(result("acc", 0.5, 10), n_length=1, n_unfinished=2)) == [
+        "Title: 1 answer ended at the token limit: raise --gen-kwargs max_new_tokens=N.",
+        "Title: 2 answers are empty after the reasoning: raise --gen-kwargs max_new_tokens=N if they ended at the "
+        "limit.",
     ]
 
 

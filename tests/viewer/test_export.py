@@ -9,6 +9,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from polymeter.store.verdicts import HumanVerdict, give_verdict
 from tests.helpers.viewed_runs import TASK, hostile_sample, sample, write_run
 
 WRONG = [f"row-{n:04}" for n in range(0, 120, 4)]
@@ -67,3 +68,27 @@ def test_nothing_and_an_unknown_kind(client):
     assert rows(client, "q=nowhere") == []
     assert pq.read_table(io.BytesIO(client.get("/run/first/export.parquet?q=nowhere").content)).num_rows == 0
     assert client.get("/run/first/export.exe").status_code == 404
+
+
+def test_verdicts_of_people_stand_beside_the_scores(tmp_path, open_viewer) -> None:
+    run = write_run(tmp_path / "runs" / "one", [sample(n, right=n != 1) for n in range(3)])
+    client = open_viewer(tmp_path / "runs")
+    before = client.get(f"/run/one/export.csv?task={TASK}").text
+    assert "verdict" not in before
+    give_verdict(run, HumanVerdict("", TASK, "row-0001", "score", {"exact_match": 1.0}))
+    give_verdict(run, HumanVerdict("", TASK, "row-0002", "exclude", reason="the label is wrong"))
+    rows = [*csv.DictReader(io.StringIO(client.get(f"/run/one/export.csv?task={TASK}").text))]
+    names = ("score_exact_match", "verdict", "why_excluded", "human_exact_match")
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("1.0", "", "", ""),
+        ("0.0", "scored", "", "1.0"),
+        ("1.0", "excluded", "the label is wrong", ""),
+    ]
+    lines = [json.loads(line) for line in client.get(f"/run/one/export.jsonl?task={TASK}").text.splitlines()]
+    assert [line.get("human") for line in lines] == [
+        None,
+        {"scores": {"exact_match": 1.0}, "why_excluded": None},
+        {"scores": {}, "why_excluded": "the label is wrong"},
+    ]
+    table = pq.read_table(io.BytesIO(client.get(f"/run/one/export.parquet?task={TASK}").content))
+    assert table["human_exact_match"].to_pylist() == [None, 1.0, None]

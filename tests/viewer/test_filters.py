@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polymeter.core.errors import PlanError
+from polymeter.core.logs import LoggedExchange, LoggedOutput
 from polymeter.store.folder import RunFolder
 from polymeter.viewer.filters import NAMES, Filters, OtherRun, _occurs, aligned, select
 from polymeter.viewer.index_making import make_index
@@ -38,6 +40,19 @@ def index(tmp_path_factory) -> SampleIndex:
     samples = [sample(n, right=n % 4 != 0) for n in range(N - 2)]
     samples += [sample(N - 2, status="error"), sample(N - 1, status="unscored")]
     return index_of(tmp_path_factory.mktemp("index"), samples)
+
+
+def test_kinds_of_truncation_are_filters(tmp_path):
+    cut = [
+        replace(sample(1), exchanges=(LoggedExchange((LoggedOutput("Par", finish_reason="length"),)),)),
+        replace(sample(2), exchanges=(LoggedExchange((LoggedOutput("<think>hm</think>", finish_reason="stop"),)),)),
+    ]
+    index = index_of(tmp_path, [sample(0), *cut, sample(3)])
+    assert index.cuts == {"length": 1, "empty": 1}
+    assert chosen(index, ("cut", "length")) == [1]
+    assert chosen(index, ("cut", "length"), ("cut", "empty")) == [1, 2]
+    assert chosen(index, ("cut", "prompt")) == []
+    assert [said for said, _ in Filters.of_query((("cut", "empty"),)).chips()] == ["empty after reasoning"]
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +104,8 @@ def is_wrong(n: int) -> bool:
         ([("q", "lyon"), ("in", "prompt")], lambda n: False),
         ([("q", "verdict"), ("in", "judge")], lambda n: n % 5 == 0),
         ([("q", "row-001")], lambda n: 10 <= n < 20),
+        ([("q", "row-001"), ("q", "country 12")], lambda n: n == 12),
+        ([("q", "row-001"), ("in", "file")], lambda n: False),
         ([("q", "paris"), ("in", "target"), ("state", "wrong"), ("subset", "north")], lambda n: False),
         (
             [("q", "what is"), ("state", "wrong"), ("category", "continent:Europe")],
@@ -135,6 +152,9 @@ def test_order(index):
     assert worst[-2:] == [N - 2, N - 1]
     best = chosen(index, ("sort", "best"), ("metric", "f1"))
     assert best[: len(those(is_right))] == those(is_right)
+    assert chosen(index, ("sort", "best:f1")) == best
+    assert chosen(index, ("sort", "worst:f1"), lower_is_better=["f1"]) == best
+    assert chosen(index, ("sort", "worst:bleu")) == chosen(index)
 
 
 def test_a_metric_of_which_less_is_better(index):
@@ -189,7 +209,7 @@ def test_a_link_stands_for_every_state(client):
     assert 'value="capital"' in page
     assert re.search(r'value="wrong" checked', page)
     assert re.search(r'value="continent:Asia" selected', page)
-    assert re.search(r'value="worst" selected', page)
+    assert re.search(r'value="worst:f1" selected', page)
     first = re.search(r'href="(/run/first/sample\?[^"]+)"', page)[1].replace("&amp;", "&")
     shown = client.get(first).text
     assert "that pass" in shown

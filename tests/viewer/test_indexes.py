@@ -90,6 +90,20 @@ def test_the_state_changes_when_a_sample_ends_and_not_when_one_is_read(run, inde
     assert run_state(run, TASK) != before
 
 
+def test_an_index_of_an_earlier_version_is_made_again(run, indexes, tmp_path, monkeypatch):
+    from polymeter.viewer import index_making, sample_index
+
+    with monkeypatch.context() as before:
+        for one in (module, index_making, sample_index):
+            before.setattr(one, "VERSION", 2)
+        old = indexes.find(run, TASK).index
+        assert old.facts["version"] == 2
+    found = indexes.find(run, TASK).index
+    assert found.facts["version"] == sample_index.VERSION
+    assert [*(tmp_path / "cache").iterdir()] == [found.path]
+    assert found.texts("file").to_pylist() == [""] * 20
+
+
 def test_two_viewers_share_an_index(run, indexes, tmp_path):
     first = indexes.find(run, TASK).index
     assert Indexes(tmp_path / "cache").find(run, TASK).index.path == first.path

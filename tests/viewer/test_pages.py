@@ -161,7 +161,11 @@ def test_samples_are_read_from_their_file_where_the_journal_is_gone(runs, open_v
     assert "18 of 120" in page
 
 
-def test_a_run_that_goes_on_says_how_far_it_is_and_what_its_numbers_are_so_far(runs, open_viewer):
+def test_a_run_that_goes_on_says_how_far_it_is_and_what_its_numbers_are_so_far(runs, open_viewer, monkeypatch):
+    from polymeter.viewer import indexes
+
+    monkeypatch.setattr(indexes, "_LEAST_AGE_S", 0.0)
+    monkeypatch.setattr(indexes, "_TIMES_ITS_WORK", 0.0)
     run = write_run(runs / "going", [sample(n) for n in range(10)], status="running", n_planned=40)
     client = open_viewer(runs)
     part = client.get("/run/going/progress", headers={"hx-request": "true"}).text
@@ -217,14 +221,82 @@ def test_comparing_shows_what_differs_first(client):
     page = client.get(f"/compare?run=first&run={key}&show=differ").text
     differing = [n for n in range(120) if (n % 4 != 0) != (n % 3 != 0)]
     assert f"<strong>{len(differing)} samples</strong> of 120" in page
-    assert "row-0003" in page
+    assert "What is the capital of country 3?" in page
+    assert "sample row-0003" in page
     assert "row-0001" not in page
     won = client.get(f"/compare?run=first&run={key}&show=won:first").text
     assert "row-0003" in won
     assert "row-0004" not in won
     summary = client.get(f"/compare/summary?run=first&run={key}").text
     assert "exact_match" in summary
-    assert "30–20" in summary or "20–30" in summary
+    assert "better in 20</span>" in summary
+    assert "worse in 30</span>" in summary
+
+
+def test_the_numbers_of_small_runs_come_with_the_page(client):
+    page = client.get(f"/compare?run=first&run={second(client)}").text
+    assert "No difference between nested/second and first is shown on Capitals (p = 0.161)." in page
+    assert page.index("No difference between") < page.index("Samples by outcome")
+    assert "hx-trigger" not in page[page.index("<main") :]
+
+
+def test_large_runs_show_their_values_until_the_test_is_done(client, monkeypatch):
+    from polymeter.viewer.pages import compare
+
+    monkeypatch.setattr(compare, "_QUICK", 100)
+    address = f"/compare?run=first&run={second(client)}"
+    page = client.get(address).text
+    assert "first 0.750, nested/second 0.667" in page
+    assert "95 % interval 0.650 to 0.850" in page
+    assert 'hx-trigger="load"' in page
+    assert "No difference between" not in page
+    client.get(address.replace("/compare", "/compare/summary"), headers={"hx-request": "true"})
+    assert "No difference between" in client.get(address).text  # what was computed once is remembered
+
+
+def write_elsewhere(runs):
+    """A run of a task that no other run has."""
+    write_run(runs / "other", [sample(0)], model="elsewhere")
+    manifest = json.loads((runs / "other" / "run.json").read_text())
+    manifest["tasks"][0]["name"] = "rivers"
+    (runs / "other" / "run.json").write_text(json.dumps(manifest))
+
+
+def test_runs_that_share_a_task_are_offered(client, runs):
+    write_elsewhere(runs)
+    key = second(client)
+    page = client.get("/compare").text
+    assert f"/compare?run=first&amp;run={key}" in page  # the newer run against the older one
+    assert "run=other" not in page
+    page = client.get("/compare?run=first").text
+    assert '<option value="first" selected>' in page
+    assert '<option value="other" disabled>' in page
+    assert f'<option value="{key}" disabled>' not in page
+    assert "Runs that share a task with first" in page
+
+
+def test_the_selectors_stay_when_a_pair_cannot_be_compared(client, runs):
+    page = client.get("/compare?run=first&run=failing").text
+    assert "first and failing cannot be compared." in page
+    assert "90 samples only in first" in page
+    assert '<option value="failing" selected>' in page
+    assert "allow=samples" in re.search(r'href="([^"]*)">Compare them all the same', page)[1]
+    assert "cannot be compared" not in client.get("/compare?run=first&run=failing&allow=samples").text
+    write_elsewhere(runs)
+    page = client.get("/compare?run=first&run=other").text
+    assert "first and other cannot be compared: they have no task in common." in page
+    assert page.count(" selected>") == 2
+
+
+def test_a_missing_score_makes_no_run_better(client):
+    pair = "run=first&run=failing&allow=samples"
+    page = client.get(f"/compare?{pair}").text
+    counts = {words: int(n) for words, n in re.findall(r">([a-z ]+) <strong>(\d+)</strong></a>", page)}
+    assert counts["all"] == 30
+    assert counts["without a score in one"] > 0
+    outcomes = ("better in failing", "worse in failing", "equal", "without a score in one")
+    assert sum(counts.get(words, 0) for words in outcomes) == 30
+    assert "no score in failing" in client.get(f"/compare?{pair}&show=unscored").text
 
 
 def test_large_runs_are_compared_by_another_process(runs, monkeypatch):
@@ -240,12 +312,14 @@ def test_large_runs_are_compared_by_another_process(runs, monkeypatch):
         viewing.services().compare([pair[0], pair[0]], [])
 
 
-@pytest.mark.parametrize("query", ["", "run=first", "run=first&run=first", "run=first&run=hostile&run=failing&run=x"])
-def test_two_or_three_runs_are_compared(client, query):
-    answer = client.get(f"/compare?{query}")
-    assert answer.status_code == (200 if not query else 400)
-    if query:
-        assert "A comparison needs two or three runs" in answer.text
+def test_two_or_three_runs_are_compared(client):
+    for query in ("", "run=first", "run=first&run=first"):
+        assert client.get(f"/compare?{query}").status_code == 200
+    many = client.get(f"/compare?run=first&run=hostile&run=failing&run={second(client)}")
+    assert many.status_code == 400
+    assert "A comparison needs two or three runs, not 4." in many.text
+    assert client.get("/compare?run=first&run=nosuch").status_code == 404
+    assert client.get("/compare/summary?run=first").status_code == 400
 
 
 def test_the_leaderboard_ranks_what_is_chosen(client):
@@ -255,6 +329,20 @@ def test_the_leaderboard_ranks_what_is_chosen(client):
     chosen = client.get(f"/leaderboard?run=first&run={second(client)}").text
     assert "broken" not in chosen
     assert "2 selected runs" in chosen
+
+
+def test_heads_of_the_leaderboard_sort_without_a_script(client):
+    page = client.get(f"/leaderboard?run=first&run={second(client)}").text
+    assert "2 models, best first by Capitals." in page
+    link = html.unescape(re.search(r'href="([^"]*sort=model[^"]*)"', page)[1])
+    assert link.startswith(f"/leaderboard?run=first&run={second(client)}&sort=model")
+    by_name = client.get(link).text
+    assert "2 models, by name." in by_name
+    assert by_name.index(">large<") < by_name.index(">small<")
+    assert by_name.count('aria-sort="ascending"') == 1
+    usual = re.search(r'href="([^"]*sort=capitals%3Aexact_match[^"]*)"', page)[1]
+    around = client.get(html.unescape(usual)).text
+    assert "2 models, worst first by Capitals." in around
 
 
 def test_pages_are_found_by_being_there():

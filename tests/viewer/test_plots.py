@@ -43,10 +43,24 @@ def page(plots) -> str:
 
 
 def test_a_metric_of_few_values_has_a_bar_for_each():
-    plot = one(scored(floats(1, 1, 0, 1, NAN)), "distribution-acc")
-    assert cells(plot.tables[0]) == [["0", "1", "25.0 %"], ["1", "3", "75.0 %"]]
-    assert plot.reading == "Of 4 samples, 75.0 % have 1 and 25.0 % have 0; the mean is 0.7500."
-    assert (plot.chart["labels"], plot.chart["y"]) == (["0", "1"], [1, 3])
+    plot = one(scored(floats(1, 1, 0.5, 1, NAN)), "distribution-acc")
+    assert cells(plot.tables[0]) == [["0.5", "1", "25.0 %"], ["1", "3", "75.0 %"]]
+    assert plot.reading == "Of 4 samples, 75.0 % have 1 and 25.0 % have 0.5; the mean is 0.8750."
+    assert (plot.chart["labels"], plot.chart["y"]) == (["0.5", "1"], [1, 3])
+
+
+def test_metrics_of_0_and_1_are_stacked_bars_of_one_plot():
+    columns = Columns(5, {"acc": floats(1, 1, 0, 1, NAN), "lost": floats(0, 0, 1, 0, 0), "f1": floats(0.2, 1, 0, 1, 0)})
+    results = {"results": [{"metric": "lost", "filter": "none", "subset": [], "higher_is_better": False}]}
+    plot = one(columns, "distribution-lost", results)
+    assert plot.chart is None
+    assert [[(part.text, part.fill, part.start) for part in stack.parts] for stack in plot.stacks] == [
+        [("4 samples with 0: 80.0 %", "v4", 0.0), ("1 sample with 1: 20.0 %", "v0", 80.0)],
+        [("3 samples with 1: 75.0 %", "v4", 0.0), ("1 sample with 0: 25.0 %", "v0", 75.0)],
+    ]
+    assert cells(plot.tables[0]) == [["lost", "4", "80.0 %", "1", "20.0 %"], ["acc", "1", "25.0 %", "3", "75.0 %"]]
+    assert one(columns, "distribution-f1", results).chart is not None
+    assert 'class="fill-v4" x="0.0"' in page([plot])
 
 
 def test_a_continuous_metric_is_binned_over_its_scale():
@@ -73,7 +87,7 @@ def test_subsets_have_rows_of_their_own():
 
 
 def test_declared_metrics_come_first_and_numbers_without_scores_are_no_plot():
-    columns = Columns(2, {"b": floats(1, 0), "a": floats(0, 1), "c": floats(NAN, NAN)}, {})
+    columns = Columns(2, {"b": floats(0.5, 0), "a": floats(0, 0.5), "c": floats(NAN, NAN)}, {})
     results = {"results": [{"metric": "a", "filter": "none", "subset": []}]}
     assert [plot.name for plot in plots_of(columns, results)] == ["distribution-a", "distribution-b"]
     assert plots_of(Columns(0), {}) == []
@@ -223,7 +237,16 @@ def test_a_column_of_texts_does_not_grow_without_end():
 
 @pytest.mark.parametrize(
     ("value", "label"),
-    [("b.", "B"), ("(C)", "C"), (3, "3"), (" two\nwords ", "two words"), ("x" * 99, None), (None, None)],
+    [
+        ("b.", "B"),
+        ("(C)", "C"),
+        ("Yes.", "yes"),
+        ("NO", "no"),
+        (3, "3"),
+        (" two\nwords ", "two words"),
+        ("x" * 99, None),
+        (None, None),
+    ],
 )
 def test_a_target_as_a_label(value, label):
     assert label_of(value) == label
@@ -259,6 +282,7 @@ def test_no_name_becomes_markup(text):
     elements = Elements(page(plots))
     assert {tag for tag, _ in elements.found} <= {
         *("div", "section", "h3", "p", "script", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
+        *("span", "svg", "rect", "ul", "li"),
     }
     assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from polymeter.report.run.html_report import make_html_report
     from polymeter.report.run.provenance import endpoints
     from polymeter.report.run.replicas import replica_summary
+    from polymeter.report.run.truncation_text import truncation_warnings
     from polymeter.report.table import Line, footnotes, table_lines
 
 _HOMES = {
@@ -28,6 +29,7 @@ _HOMES = {
         "to_text",
     ),
     "polymeter.report.run.replicas": ("replica_summary",),
+    "polymeter.report.run.truncation_text": ("truncation_warnings",),
     "polymeter.report.table": (
         "Line",
         "footnotes",
@@ -48,6 +50,7 @@ __all__ = [
     "table_lines",
     "to_markdown",
     "to_text",
+    "truncation_warnings",
 ]
 
 

@@ -52,6 +52,13 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def latency(seconds: float) -> str:
+    """``0.4 ms``, ``120 ms``, ``1.2 s``, ``3 min 05 s``."""
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.2g} ms" if seconds < 0.0995 else f"{1000 * seconds:.0f} ms"
+    return duration(seconds)
+
+
 def data_size(n_bytes: int) -> str:
     """``512 B``, ``1.4 MB``, ``20.0 GB``."""
     value, unit = float(n_bytes), 0

@@ -19,7 +19,7 @@ from polymeter.core.errors import DataError, boundary
 from polymeter.core.machine.hardware import available_cores
 from polymeter.core.media.pixels import opened_image
 from polymeter.core.media.shown_images import as_shown
-from polymeter.core.media.sources import sniff_audio_mime, sniff_mime
+from polymeter.core.media.sources import sniff_audio_mime, sniff_mime, sniff_video_mime
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
@@ -164,7 +164,7 @@ def _uri_size(medium: tuple[bytes, str] | None) -> int | None:
 def _is_shown(medium: tuple[bytes, str]) -> bool:
     """Return whether every browser shows or plays a file, and its content matches its type."""
     data, mime = medium
-    return mime in (sniff_mime(data), sniff_audio_mime(data))
+    return mime in (sniff_mime(data), sniff_audio_mime(data), sniff_video_mime(data))
 
 
 def _uri(data: bytes, mime: str) -> str:

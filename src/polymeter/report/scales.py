@@ -62,12 +62,6 @@ class MainMetric:
         """Its name beside a sample's value."""
         return score_label(self.metric, self.filter)
 
-    @property
-    def scale(self) -> Scale | None:
-        """The declared range; ``None`` if an end of it is unknown, since nothing can be drawn to scale then."""
-        low, high = self.bounds
-        return Scale(low, high) if low is not None and high is not None and low < high else None
-
     def value(self, sample: Mapping[str, Any]) -> float | None:
         """Its value for one sample, if that is a number (or a dictionary with a number as ``score``)."""
         for score in sample.get("scores", ()):
@@ -143,12 +137,15 @@ def bars(lines: Iterable[Line]) -> list[Bar | None]:
         for metric, numbers in values.items()
     }
     return [
-        None if line.number is None or (scale := axes[line.metric]) is None else _bar(line.number, line.interval, scale)
+        None
+        if line.number is None or (scale := axes[line.metric]) is None
+        else bar_of(line.number, line.interval, scale)
         for line in table
     ]
 
 
-def _bar(value: float, interval: tuple[float, float] | None, scale: Scale) -> Bar:
+def bar_of(value: float, interval: tuple[float, float] | None, scale: Scale) -> Bar:
+    """Return the bar of a value and its interval on a scale."""
     ends = "" if scale == Scale(0.0, 1.0) else f"{scale.low:g} – {scale.high:g}"
     if interval is None:
         return Bar(_px(scale, value), None, 0.0, number(value), ends)

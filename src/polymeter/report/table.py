@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.records.attempts import shown_filters
 from polymeter.report.formatting import as_float, clip, count, listing, number, one_line
 from polymeter.report.run.panel_text import panel_sentences
+from polymeter.report.run.truncation_text import truncation_sentences
+from polymeter.report.shown_text import fewer_frames, without_subtitles
 
 _MAX_DEPTH = 3
 _VERSION_LENGTH = 16
@@ -87,7 +90,7 @@ def title_of(results: Mapping[str, Any], kind: str, name: str) -> str:
 
 
 def footnotes(results: Mapping[str, Any]) -> list[str]:
-    """Return notes beside the numbers: missing samples, cut answers, replays that differed, notes of tasks."""
+    """Return notes beside the numbers: missing samples, truncation, replays that differed, notes of tasks."""
     notes = [f"parity: {one_line(str(results['parity']))}"] if results.get("parity") else []
     if results.get("status") == "stopped":
         notes.append("This run was stopped before its end. The numbers cover the samples that had ended by then.")
@@ -111,13 +114,8 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             notes.append(
                 f"{title}: {sum(missing.values()):,} of {count(planned, 'sample')} without a score ({reasons})."
             )
-        if task.get("n_length"):
-            notes.append(f"{title}: {count(task['n_length'], 'answer')} reached the token limit; scored as usual.")
-        if task.get("n_unfinished"):
-            notes.append(
-                f"{title}: {count(task['n_unfinished'], 'answer')} ended inside the reasoning and counted as empty. "
-                "If the token limit was too low, raise it with --gen-kwargs max_new_tokens=N."
-            )
+        notes.extend(one.text for one in truncation_sentences(title, task))
+        notes.extend(f"{title}: {odd}." for odd in (fewer_frames(task), without_subtitles(task)) if odd)
         if task.get("n_nondeterministic"):
             notes.append(
                 f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
@@ -205,7 +203,7 @@ def _layout(results: Mapping[str, Any]) -> list[tuple[str, str, int]]:
 def _lines_of(
     results: Mapping[str, Any], kind: str, name: str, depth: int, holder: Mapping[str, Any]
 ) -> Iterator[Line]:
-    whole_first = sorted(holder.get("results", ()), key=lambda result: bool(result.get("subset")))
+    whole_first = sorted(_shown(holder.get("results", ())), key=lambda result: bool(result.get("subset")))
     version = clip(one_line(str(holder.get("version") or "")), _VERSION_LENGTH)
     n_shot = "" if kind == "group" or holder.get("num_fewshot") is None else str(holder["num_fewshot"])
     before: tuple[str, ...] | None = None
@@ -247,6 +245,15 @@ def _lines_of(
                 bounds=bounds_of(result) if is_whole else (None, None),
             )
             alias, version, n_shot = "", "", ""
+
+
+def _shown(results: Sequence[Any]) -> Iterator[Any]:
+    """The results that stand in the table: of many estimates over repeats, some."""
+    filters: dict[str, set[str]] = {}
+    for result in results:
+        filters.setdefault(str(result["metric"]), set()).add(str(result.get("filter") or "none"))
+    shown = {metric: shown_filters(names) for metric, names in filters.items()}
+    return (one for one in results if str(one.get("filter") or "none") in shown[str(one["metric"])])
 
 
 def bounds_of(result: Mapping[str, Any]) -> tuple[float | None, float | None]:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from polymeter.report.table import title_of
-from polymeter.store.exports.export import read_some, sample_file
+from polymeter.store.exports.export import sample_file
 from polymeter.store.folder import RunFolder
-from polymeter.viewer.filters import FilteredSamples, Filters, OtherRun, select
+from polymeter.store.verdicts import Kind, VerdictFile, read_verdicts
+from polymeter.viewer.filters import VERDICTS, FilteredSamples, Filters, OtherRun, select
 from polymeter.viewer.indexes import Found
-from polymeter.viewer.notes import Note, read_notes, tag_counts
-from polymeter.viewer.sample_index import Main, SampleIndex
+from polymeter.viewer.notes import Note, tag_counts
+from polymeter.viewer.sample_index import Main, MetricAxis, SampleIndex
 from polymeter.viewer.shelf import RunInShort
 from polymeter.viewer.site import NotFoundError, NotReadyError, PageRequest, Query, Viewer, address
 
@@ -66,14 +67,29 @@ class Browsed:
         return None if self.found.index is None else self.found.index.main(self.of_task)
 
     @cached_property
+    def axes(self) -> dict[str, MetricAxis]:
+        """The axis of each of its metrics, by which values are coloured."""
+        return {} if self.found.index is None else self.found.index.axes(self.of_task)
+
+    @cached_property
     def notes(self) -> list[Note]:
         """The notes on its samples."""
-        return [note for note in read_notes(self.run.path) if note.task == self.task]
+        return [note for note in self.viewer.notes(self.run) if note.task == self.task]
 
     @cached_property
     def tags(self) -> dict[str, int]:
         """The tags of its samples, each with its number of samples."""
         return tag_counts(self.notes)
+
+    @cached_property
+    def verdicts(self) -> VerdictFile:
+        """The verdicts of people on the run's samples."""
+        return read_verdicts(self.run.path)
+
+    @cached_property
+    def judged(self) -> Mapping[str, set[Kind]]:
+        """The kinds of the verdicts on each of its samples that has one."""
+        return self.verdicts.samples(self.task)
 
     @property
     def query(self) -> Query:
@@ -94,10 +110,16 @@ class Browsed:
         index = self._index()
         other = self._other()
         noted = tuple(note.id for note in self.notes) if self.filters.tags else ()
-        key = (index.path, self.filters.key, noted, other and other.index.path)
-        return self.viewer.indexes.select(
-            key, lambda: select(index, self.filters, self.main, tagged=self._tagged, other=other)
-        )
+        judged = tuple(one.id for one in self.verdicts.valid) if self.filters.verdicts else ()
+        key = (index.path, tuple(self.filters.selecting), noted, judged, other and other.index.path)
+        lower = [name for name, found in self.axes.items() if found.is_lower_better]
+
+        def make() -> FilteredSamples:
+            by_people = {"tagged": self._tagged, "judged": self._with_verdict}
+            return select(index, self.filters, self.main, lower_is_better=lower, other=other, **by_people)
+
+        found = self.viewer.indexes.select(key, make)
+        return FilteredSamples(found.positions[: self.viewer.most_samples])
 
     def address(self, page: str, extra: Query = (), query: Query | None = None) -> str:
         """The address of a page of this run, with these samples or those of another query."""
@@ -119,7 +141,10 @@ class Browsed:
         chosen = np.asarray(positions, dtype=np.int64)
         indices = self.indices(positions)
         offsets = [int(offset) for offset in self._index().column("offset")[chosen]]
-        read = {int(sample["index"]): sample for sample in read_some(self.folder, self.task, indices, offsets)}
+        read = {
+            int(sample["index"]): sample
+            for sample in self.viewer.shelf.read_some(self.folder, self.task, indices, offsets)
+        }
         return [read[index] for index in indices if index in read]
 
     def _index(self) -> SampleIndex:
@@ -129,6 +154,10 @@ class Browsed:
 
     def _tagged(self, tag: str) -> set[str]:
         return {note.sample for note in self.notes if tag == _ANY_NOTE or tag in note.tags}
+
+    def _with_verdict(self, verdict: str) -> set[str]:
+        kind = VERDICTS.get(verdict)
+        return {sample for sample, kinds in self.judged.items() if kind is None or kind in kinds}
 
     def _other(self) -> OtherRun | None:
         if not self.filters.flipped:

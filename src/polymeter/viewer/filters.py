@@ -14,17 +14,48 @@ import numpy as np
 import numpy.typing as npt
 
 from polymeter.core.errors import PlanError
-from polymeter.viewer.sample_index import FIELD, LONGEST_TEXT, NONE, SCORE, Main, Mask, Positions, SampleIndex
+from polymeter.core.records.truncation import EMPTY, IMAGES, KINDS, LENGTH, PROMPT
+from polymeter.store.verdicts import Kind
+from polymeter.viewer.sample_index import CUT, FIELD, LONGEST_TEXT, NONE, SCORE, Main, Mask, Positions, SampleIndex
 
 _LONGEST_PATTERN = 200
 Query = Sequence[tuple[str, str]]
 STATES = ("right", "wrong", "failed", "unscored")
 FAILED = ("error", "refused", "truncated")
-PLACES = {"prompt": "prompt", "answer": "answer", "target": "target", "judge": "judge", "id": "id"}
-ANYWHERE = ("id", "prompt", "answer", "target", "judge")
+PLACES = {name: name for name in ("prompt", "answer", "target", "file", "judge", "id")}
+ANYWHERE = ("id", "prompt", "answer", "target", "judge", "file")
+VERDICTS: Mapping[str, Kind | None] = {"scored": "score", "labelled": "label", "excluded": "exclude", "any": None}
+"""The kinds of verdicts of people, by their names in an address."""
 SORTS = {"": "Dataset order", "worst": "Worst first", "best": "Best first", "longest": "Longest answer first"}
-NAMES = ("state", "status", "subset", "category", "metric", "min", "max", "q", "in", "tag", "flipped", "sort")
-"""The names of all filters in an address."""
+"""The orders without the name of a metric; ``worst:`` and ``best:`` are followed by one."""
+CUTS = {
+    LENGTH: "at the token limit",
+    EMPTY: "empty after reasoning",
+    IMAGES: "images scaled down",
+    PROMPT: "prompt truncated",
+}
+"""The kinds of truncation in a few words."""
+VIEWS = {"": "Rows", "dense": "Dense", "grid": "Grid"}
+NAMES = (
+    "state",
+    "status",
+    "cut",
+    "subset",
+    "category",
+    "metric",
+    "min",
+    "max",
+    "q",
+    "in",
+    "tag",
+    "flipped",
+    "verdict",
+    "sort",
+    "view",
+)
+"""The names of all filters in an address, and of the view."""
+_ORDER_AND_LOOK = ("sort", "in", "metric", "view")
+"""Those of them that leave no sample out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +70,14 @@ class Filters:
         metric: The metric whose numbers are limited.
         least: Its least value; ``None``: any.
         most: Its greatest value; ``None``: any.
-        text: A text that must occur, in any case.
+        texts: Texts that must all occur, in any case.
         place: The text that is searched: ``prompt``, ``answer``, ``target``, ``judge`` or ``id``; empty: anywhere.
         tags: Tags that people left, each of which a sample must have; ``*``: any note or tag.
         flipped: The key of a run in which samples are right where they are wrong in this one, or the other way round.
-        sort: A key of ``SORTS``.
+        sort: A key of ``SORTS``, or ``worst:`` or ``best:`` and the name of a metric.
+        view: A key of ``VIEWS``.
+        verdicts: Kinds of verdicts of people, keys of ``VERDICTS``, one of which a sample must have.
+        cuts: Kinds of truncation, one of which an answer to a sample must have.
     """
 
     states: tuple[str, ...] = ()
@@ -53,11 +87,14 @@ class Filters:
     metric: str = ""
     least: float | None = None
     most: float | None = None
-    text: str = ""
+    texts: tuple[str, ...] = ()
     place: str = ""
     tags: tuple[str, ...] = ()
     flipped: str = ""
     sort: str = ""
+    view: str = ""
+    verdicts: tuple[str, ...] = ()
+    cuts: tuple[str, ...] = ()
     key: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """The part of the query that identifies these filters."""
 
@@ -78,18 +115,36 @@ class Filters:
             last.get("metric", ""),
             _number(last.get("min", "")),
             _number(last.get("max", "")),
-            last.get("q", ""),
+            every("q"),
             last["in"] if last.get("in") in PLACES else "",
             every("tag"),
             last.get("flipped", ""),
-            last["sort"] if last.get("sort") in SORTS else "",
+            last.get("sort", "") if _is_sort(last.get("sort", "")) else "",
+            last["view"] if last.get("view") in VIEWS else "",
+            tuple(verdict for verdict in VERDICTS if verdict in every("verdict")),
+            tuple(kind for kind in KINDS if kind in every("cut")),
             told,
         )
 
     @property
     def is_empty(self) -> bool:
         """True if all samples pass."""
-        return not any(name not in ("sort", "in", "metric") for name, _ in self.key)
+        return not any(name not in _ORDER_AND_LOOK for name, _ in self.key)
+
+    @property
+    def text(self) -> str:
+        """The last of the texts; empty if there is none."""
+        return self.texts[-1] if self.texts else ""
+
+    @property
+    def selecting(self) -> Query:
+        """The part of the query that determines the samples and their order."""
+        return tuple(pair for pair in self.key if pair[0] != "view")
+
+    def query_with(self, name: str, value: str) -> Query:
+        """The query with another value of a name; an empty value leaves it out."""
+        rest = tuple(pair for pair in self.key if pair[0] != name)
+        return (*rest, (name, value)) if value else rest
 
     def chips(self) -> Iterator[tuple[str, Query]]:
         """The texts of the filters, each with the query without it."""
@@ -128,7 +183,9 @@ def select(
     filters: Filters,
     main: Main | None,
     *,
+    lower_is_better: Collection[str] = (),
     tagged: Callable[[str], Collection[str]] = lambda tag: (),
+    judged: Callable[[str], Collection[str]] = lambda verdict: (),
     other: OtherRun | None = None,
 ) -> FilteredSamples:
     """The samples that pass all filters.
@@ -137,7 +194,9 @@ def select(
         index: The samples.
         filters: The filters.
         main: The metric by which samples are right or wrong.
+        lower_is_better: The metrics, besides this one, of which less is better.
         tagged: The ids of the samples with a tag.
+        judged: The ids of the samples with a kind of verdict.
         other: The run that ``flipped`` names.
 
     Raises:
@@ -145,15 +204,17 @@ def select(
     """
     masks = [*_masks(index, filters, main)]
     masks += [_with_ids(index, tagged(tag)) for tag in filters.tags]
+    if filters.verdicts:
+        masks.append(np.logical_or.reduce([_with_ids(index, judged(verdict)) for verdict in filters.verdicts]))
     if filters.flipped:
         if other is None:
             raise PlanError("The run to compare with does not exist.", where="flipped")
         masks.append(flipped(index, main, other))
     mask = np.logical_and.reduce(masks) if masks else None
-    if filters.text:  # last, because it is the slowest: only samples that pass the others are searched
-        mask = _with_text(index, filters, mask)
+    for text in filters.texts:  # last, because it is the slowest: only samples that pass the others are searched
+        mask = with_text(index, text, (PLACES[filters.place],) if filters.place else ANYWHERE, mask)
     positions = np.arange(index.n, dtype=np.int32) if mask is None else np.flatnonzero(mask).astype(np.int32)
-    return FilteredSamples(_sorted(index, filters, main, positions))
+    return FilteredSamples(_sorted(index, filters, main, lower_is_better, positions))
 
 
 def flipped(index: SampleIndex, main: Main | None, other: OtherRun) -> Mask:
@@ -183,6 +244,8 @@ def _masks(index: SampleIndex, filters: Filters, main: Main | None) -> Iterator[
         yield np.logical_or.reduce([_in_state(index, state, main) for state in filters.states])
     if filters.statuses:
         yield index.codes("status", [*filters.statuses], index.statuses)
+    if filters.cuts:
+        yield np.logical_or.reduce([index.column(CUT + kind) > 0 for kind in filters.cuts])
     if filters.subsets:
         yield np.logical_or.reduce([_in_subset(index, subset) for subset in filters.subsets])
     fields = index.fields
@@ -220,6 +283,13 @@ def _in_state(index: SampleIndex, state: str, main: Main | None) -> Mask:
     return index.is_wrong(main) if state == "wrong" else index.is_right(main)
 
 
+def n_in_state(index: SampleIndex, state: str, main: Main | None) -> int:
+    """The number of samples in one of ``STATES``."""
+    if state in ("failed", "unscored"):  # counted already
+        return sum(index.statuses.get(status, 0) for status in (FAILED if state == "failed" else ("unscored",)))
+    return int(_in_state(index, state, main).sum())
+
+
 def _with_ids(index: SampleIndex, ids: Collection[str]) -> Mask:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -228,14 +298,24 @@ def _with_ids(index: SampleIndex, ids: Collection[str]) -> Mask:
     return np.asarray(pc.is_in(index.texts("id"), value_set=wanted).to_numpy(), dtype=np.bool_)
 
 
-def _with_text(index: SampleIndex, filters: Filters, mask: Mask | None) -> Mask:
-    """The samples of a mask in which a text occurs."""
+def with_text(index: SampleIndex, text: str, columns: Sequence[str] = ANYWHERE, mask: Mask | None = None) -> Mask:
+    """The samples in which a text occurs.
+
+    Args:
+        index: The samples.
+        text: The text, in any case.
+        columns: The texts that are searched.
+        mask: The samples to search; ``None``: all.
+    """
     import pyarrow.compute as pc
 
-    wanted = filters.text[:LONGEST_TEXT].lower().encode("utf-8", "replace").decode()
+    sought = text[:LONGEST_TEXT].lower().encode("utf-8", "replace")
+    wanted, in_bytes = sought.decode(), re.compile(re.escape(sought))
     rest = np.ones(index.n, dtype=np.bool_) if mask is None else mask
     found = np.zeros(index.n, dtype=np.bool_)
-    for column in (PLACES[filters.place],) if filters.place else ANYWHERE:
+    for column in columns:
+        if column == "file" and not index.has_files:
+            continue
         start = 0
         for piece in index.texts(column).chunks:
             here = slice(start, start + len(piece))
@@ -243,7 +323,10 @@ def _with_text(index: SampleIndex, filters: Filters, mask: Mask | None) -> Mask:
             if (rest[here] & ~found[here]).any():
                 # Ids are kept as they are, all else is in lower case already.
                 folded = pc.utf8_lower(piece) if column == "id" else piece
-                found[here] |= np.asarray(_occurs(folded, wanted).to_numpy(zero_copy_only=False), dtype=np.bool_)
+                # A text that is not in the bytes of a piece is in none of its rows; this look takes a seventh of the
+                # time, and most texts that people search are in few pieces.
+                if in_bytes.search(folded.buffers()[2] or b""):
+                    found[here] |= np.asarray(_occurs(folded, wanted).to_numpy(zero_copy_only=False), dtype=np.bool_)
     return rest & found
 
 
@@ -256,17 +339,37 @@ def _occurs(texts: Any, wanted: str) -> Any:
     return pc.match_substring(texts, wanted)
 
 
+def sorting_metric(index: SampleIndex, filters: Filters, main: Main | None) -> str:
+    """The metric by which samples are sorted; empty if by none."""
+    way, _, name = filters.sort.partition(":")
+    if way not in ("worst", "best"):
+        return ""
+    if name:
+        return name if name in index.metrics else ""
+    return filters.metric if filters.metric in index.metrics else main.name if main else ""
+
+
+def _is_sort(value: str) -> bool:
+    way, colon, name = value.partition(":")
+    return value in SORTS or (way in ("worst", "best") and bool(colon and name))
+
+
 def _sorted(
-    index: SampleIndex, filters: Filters, main: Main | None, positions: npt.NDArray[np.int32]
+    index: SampleIndex,
+    filters: Filters,
+    main: Main | None,
+    lower_is_better: Collection[str],
+    positions: npt.NDArray[np.int32],
 ) -> npt.NDArray[np.int32]:
     if filters.sort == "longest":
         return positions[np.argsort(-index.column("answer_chars")[positions], kind="stable")]
-    name = filters.metric if filters.metric in index.metrics else main.name if main else ""
-    if filters.sort in ("worst", "best") and name:
-        is_lower_better = main is not None and name == main.name and main.is_lower_better
+    name = sorting_metric(index, filters, main)
+    if name:
+        is_lower_better = name in lower_is_better or (main is not None and name == main.name and main.is_lower_better)
+        is_worst_first = filters.sort.startswith("worst")
         values = index.column(SCORE + name)[positions]
         # Samples without a number are last, in the order of the dataset.
-        order = np.argsort(values if (filters.sort == "worst") != is_lower_better else -values, kind="stable")
+        order = np.argsort(values if is_worst_first != is_lower_better else -values, kind="stable")
         return positions[order]
     return positions
 
@@ -282,6 +385,7 @@ def _number(text: str) -> float | None:
 _SAID: Mapping[str, Callable[[str], str]] = {
     "state": lambda value: value,
     "status": lambda value: f"ended: {value}",
+    "cut": lambda value: CUTS.get(value, value),
     "subset": lambda value: f"subset: {value}",
     "category": lambda value: value.replace(":", " = ", 1),
     "min": lambda value: f"at least {value}",
@@ -289,6 +393,7 @@ _SAID: Mapping[str, Callable[[str], str]] = {
     "q": lambda value: f"“{value}”",
     "tag": lambda value: "with a note" if value == "*" else f"tag: {value}",
     "flipped": lambda value: f"flipped against {value}",
+    "verdict": lambda value: "with a verdict" if value == "any" else f"{value} by a person",
 }
 
 

@@ -15,8 +15,10 @@ from typing import Any
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.machine.files import replacing
+from polymeter.core.records.attempts import is_of_repeat
 from polymeter.core.records.stored_samples import (
     answer_text,
+    media_names,
     messages_of,
     model_exchanges,
     model_outputs,
@@ -24,12 +26,26 @@ from polymeter.core.records.stored_samples import (
     numbers_of,
     text_of,
 )
+from polymeter.core.records.truncation import KINDS
+from polymeter.core.task import USUAL_READING
 from polymeter.core.text.json_text import json_text
+from polymeter.reading.cuts import cuts_in
 from polymeter.report.formatting import one_line
 from polymeter.store.exports.export import read_samples_at
 from polymeter.store.folder import RunFolder
 from polymeter.viewer.plots.choice_columns import ChoiceColumns
-from polymeter.viewer.sample_index import FACTS, FIELD, LONGEST_TEXT, NONE, NUMBERS, SCORE, TEXT_COLUMNS, TEXTS, VERSION
+from polymeter.viewer.sample_index import (
+    CUT,
+    FACTS,
+    FIELD,
+    LONGEST_TEXT,
+    NONE,
+    NUMBERS,
+    SCORE,
+    TEXT_COLUMNS,
+    TEXTS,
+    VERSION,
+)
 
 _AT_ONCE = 5_000
 _MOST_CHARACTERS = 16_000_000
@@ -117,7 +133,9 @@ class _Columns:
         self._scores: dict[str, array[float]] = {}
         self._counts = {name: array("i") for name in _COUNTS}
         self._latency = array("d")
+        self._cuts = {kind: array("b") for kind in KINDS}
         self._labels = ChoiceColumns()
+        self._has_files = False
 
     def add(self, sample: Mapping[str, Any], offset: int) -> tuple[str, ...]:
         """One more sample.
@@ -132,6 +150,8 @@ class _Columns:
         self._add_fields(sample["doc"])
         self._labels.add(sample)
         for key, value in numbers_of(sample).items():
+            if is_of_repeat(key[1]):
+                continue
             name = named(*key)
             if name not in self._scores and len(self._scores) < _MOST_METRICS:
                 self._scores[name] = array("d", [_NAN]) * self.n
@@ -168,9 +188,14 @@ class _Columns:
         self._counts["answer_chars"].append(_fitting(sum(map(len, written))) if written else NONE)
         self._counts["input_tokens"].append(_fitting(sum(usage[0] or 0 for usage in usages)) if usages else NONE)
         self._counts["output_tokens"].append(_fitting(sum(usage[1] or 0 for usage in usages)) if usages else NONE)
+        cuts = {kind for exchange in exchanges for kind in cuts_in(exchange["response"]["outputs"], USUAL_READING)}
+        for kind, column in self._cuts.items():
+            column.append(kind in cuts)
         waits = [exchange["response"].get("latency_ms") for exchange in exchanges]
         self._latency.append(sum(known) if (known := [wait for wait in waits if wait is not None]) else _NAN)
-        texts = (str(sample["id"]), prompt, answers, str(sample["target"] or ""), _judged(sample))
+        names = "\n".join(media_names(longest))
+        self._has_files = self._has_files or bool(names)
+        texts = (str(sample["id"]), prompt, answers, str(sample["target"] or ""), _judged(sample), names)
         return (texts[0].encode("utf-8", "replace").decode(), *map(_searched, texts[1:]))
 
     def arrays(self) -> dict[str, array[Any]]:
@@ -179,7 +204,16 @@ class _Columns:
         scores = {SCORE + name: values for name, values in self._scores.items()}
         head = {"index": self._index, "offset": self._offset, "status": self._status.codes}
         head["subset"] = self._subset.codes
-        return {**head, **self._counts, "latency_ms": self._latency, **self._labels.arrays(), **fields, **scores}
+        cuts = {CUT + kind: column for kind, column in self._cuts.items()}
+        return {
+            **head,
+            **self._counts,
+            **cuts,
+            "latency_ms": self._latency,
+            **self._labels.arrays(),
+            **fields,
+            **scores,
+        }
 
     def facts(self) -> dict[str, Any]:
         """The facts on the columns."""
@@ -190,6 +224,8 @@ class _Columns:
             "subsets": self._subset.counts,
             "fields": {name: codes.counts for name, codes in self._categories().items()},
             "metrics": {name: [min(values), max(values)] for name, values in ends.items() if values},
+            "has_files": self._has_files,
+            "cuts": {kind: n for kind, column in self._cuts.items() if (n := sum(column))},
             **self._labels.facts(),
         }
 
@@ -226,7 +262,8 @@ def _judged(sample: Mapping[str, Any]) -> str:
 
 
 def _searched(text: str) -> str:
-    return text[:LONGEST_TEXT].lower().encode("utf-8", "replace").decode()
+    # Most samples have no judge, and those of texts no file.
+    return text[:LONGEST_TEXT].lower().encode("utf-8", "replace").decode() if text else ""
 
 
 def main(arguments: list[str]) -> int:

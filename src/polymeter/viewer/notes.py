@@ -1,31 +1,24 @@
 """The notes and tags that people leave on samples: ``notes.jsonl`` beside the run.
 
-The file only grows. Each line is one action: a note with tags was added, or one was deleted. Lines are appended under a
-lock, so that two viewers at once lose no notes. A line that cannot be read is passed over, and kept.
+The file only grows (``store.appending``). Each line is one action: a note with tags was added, or one was deleted. A
+line that cannot be read is passed over, and kept.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from polymeter.core.errors import PlanError, StorageError
-from polymeter.core.machine.places import stored_at
-from polymeter.core.text.json_text import json_text
+from polymeter.core.errors import PlanError
+from polymeter.store.appending import append, now, read_lines
 
 FILE = "notes.jsonl"
 LONGEST_NOTE, LONGEST_TAG, MOST_TAGS = 20_000, 60, 20
-_LONGEST_FILE = 200_000_000
-_WAIT_S = 10
+_WHAT = "the notes"
 _SEPARATOR = re.compile(r"[,;\n]+")
 
 
@@ -59,7 +52,8 @@ def read_notes(run: Path) -> list[Note]:
         StorageError: if the file cannot be read.
     """
     notes: dict[str, Note] = {}
-    for entry in _entries(run / FILE):
+    for line in read_lines(run / FILE, _WHAT):
+        entry = line.entry or {}
         if entry.get("taken_back"):
             notes.pop(str(entry["taken_back"]), None)
         elif (note := _note(entry)) is not None:
@@ -81,9 +75,8 @@ def leave_note(run: Path, task: str, sample: str, text: str, tags: Iterable[str]
         raise PlanError(
             f"A note has at most {LONGEST_NOTE:,} characters, and {MOST_TAGS} tags of {LONGEST_TAG} characters each."
         )
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    note = Note(uuid.uuid4().hex[:16], task, sample, text, own, by.strip()[:LONGEST_TAG], now)
-    _append(run, asdict(note))
+    note = Note(uuid.uuid4().hex[:16], task, sample, text, own, by.strip()[:LONGEST_TAG], now())
+    append(run / FILE, asdict(note), _WHAT)
     return note
 
 
@@ -93,8 +86,7 @@ def take_back(run: Path, note: str, by: str = "") -> None:
     Raises:
         StorageError: if it cannot be written.
     """
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    _append(run, {"taken_back": note, "by": by.strip()[:LONGEST_TAG], "at": now})
+    append(run / FILE, {"taken_back": note, "by": by.strip()[:LONGEST_TAG], "at": now()}, _WHAT)
 
 
 def tags_in(text: str) -> tuple[str, ...]:
@@ -110,46 +102,6 @@ def tag_counts(notes: Iterable[Note]) -> dict[str, int]:
         for tag in note.tags:
             found.setdefault(tag, set()).add((note.task, note.sample))
     return {tag: len(samples) for tag, samples in sorted(found.items())}
-
-
-def _append(run: Path, entry: Mapping[str, Any]) -> None:
-    path = run / FILE
-    line = json_text(entry, is_compact=True).encode("utf-8", "replace") + b"\n"
-    with stored_at(path, "Writing the notes"):
-        try:
-            with FileLock(run / ".notes.lock", timeout=_WAIT_S):
-                # A link could lead out of the folder that is viewed.
-                descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-                with os.fdopen(descriptor, "rb+", buffering=0) as file:
-                    file.write(_end_of_line(file) + line)
-                    os.fsync(file.fileno())
-        except Timeout:
-            raise StorageError("Another program is writing the notes.", where=str(path), hint="Try again.") from None
-
-
-def _end_of_line(file: Any) -> bytes:
-    """Return the line break that an unfinished last line needs."""
-    size = file.seek(0, os.SEEK_END)
-    if not size:
-        return b""
-    file.seek(size - 1)
-    return b"" if file.read(1) == b"\n" else b"\n"
-
-
-def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
-    with stored_at(path, "Reading the notes"):
-        if not path.exists():
-            return
-        if path.stat().st_size > _LONGEST_FILE:
-            raise StorageError("The file of notes is too large to be read.", where=str(path))
-        lines = path.read_bytes().splitlines()
-    for line in lines:
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(entry, dict):
-            yield entry
 
 
 def _note(entry: Mapping[str, Any]) -> Note | None:

@@ -18,19 +18,37 @@ import numpy as np
 import numpy.typing as npt
 
 from polymeter.core.records.stored_samples import named
-from polymeter.report.scales import axis
+from polymeter.report.scales import Scale, axis
 from polymeter.report.table import bounds_of
+from polymeter.report.value_step import value_step
 
-VERSION = 2
+VERSION = 4
 NUMBERS, TEXTS, FACTS = "numbers.arrow", "texts.arrow", "facts.json"
 LONGEST_TEXT = 20_000
 """Characters of a text that are searched."""
-TEXT_COLUMNS = ("id", "prompt", "answer", "target", "judge")
-SCORE, FIELD = "score:", "field:"
+TEXT_COLUMNS = ("id", "prompt", "answer", "target", "judge", "file")
+SCORE, FIELD, CUT = "score:", "field:", "cut:"
 NONE = -1
 """The code of a sample that has no value in a column of codes."""
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricAxis:
+    """The axis on which the values of a metric are coloured.
+
+    Attributes:
+        scale: Its ends; ``None``: they are not known.
+        is_lower_better: The metric's direction; ``None``: neither is better.
+    """
+
+    scale: Scale | None
+    is_lower_better: bool | None
+
+    def step(self, value: float | None) -> int | None:
+        """The step of a value on the scale of colours; ``None``: it has none."""
+        return value_step(value, self.scale, is_lower_better=self.is_lower_better)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +111,11 @@ class SampleIndex:
         return dict(self.facts["statuses"])
 
     @property
+    def cuts(self) -> dict[str, int]:
+        """The number of samples by kind of truncation."""
+        return dict(self.facts["cuts"])
+
+    @property
     def subsets(self) -> dict[str, int]:
         """The number of samples by subset."""
         return dict(self.facts["subsets"])
@@ -106,6 +129,11 @@ class SampleIndex:
     def metrics(self) -> list[str]:
         """The names of the metrics that samples have numbers for."""
         return list(self.facts["metrics"])
+
+    @property
+    def has_files(self) -> bool:
+        """True if a file of a sample has a name."""
+        return bool(self.facts["has_files"])
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """A column of numbers; it is a view of the file."""
@@ -127,16 +155,27 @@ class SampleIndex:
         Args:
             task: The task in ``results.json``.
         """
-        for result in task.get("results", ()):
-            name = named(str(result["metric"]), str(result.get("filter") or "none"))
-            name = name if name in self.facts["metrics"] else f"{result['metric']}/score"
-            if result.get("subset") or name not in self.facts["metrics"]:
-                continue
-            ends = self.facts["metrics"][name]
-            scale = axis(bounds_of(result), ends)
-            if scale is not None:
-                return Main(name, result.get("higher_is_better") is False, scale.low, scale.high)
+        for name, found in self.axes(task).items():
+            if found.scale is not None:
+                return Main(name, found.is_lower_better is True, found.scale.low, found.scale.high)
         return None
+
+    def axes(self, task: Mapping[str, Any]) -> dict[str, MetricAxis]:
+        """The axis of each metric of the index that a task's results name, in their order.
+
+        Args:
+            task: The task in ``results.json``.
+        """
+        found: dict[str, MetricAxis] = {}
+        for result in task.get("results", ()):
+            filtered = str(result.get("filter") or "none")
+            name = named(str(result["metric"]), filtered)
+            name = name if name in self.facts["metrics"] else named(f"{result['metric']}/score", filtered)
+            if result.get("subset") or name not in self.facts["metrics"] or name in found:
+                continue
+            is_lower_better = None if result.get("higher_is_better") is None else not result["higher_is_better"]
+            found[name] = MetricAxis(axis(bounds_of(result), self.facts["metrics"][name]), is_lower_better)
+        return found
 
     def is_wrong(self, main: Main | None) -> Mask:
         """The scored samples that are wrong."""

@@ -57,6 +57,7 @@ def serve(
     address: ListenAddress,
     *,
     journal_dirs: Sequence[Path] = (),
+    is_read_only: bool = False,
     when_ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve the runs below some folders until the process is interrupted.
@@ -66,6 +67,7 @@ def serve(
         services: Functions that pages need beside run folders.
         address: The address to serve at.
         journal_dirs: Folders outside these in which journals may lie.
+        is_read_only: Whether nothing can be written.
         when_ready: Called with the address to open once the server listens.
 
     Raises:
@@ -92,7 +94,7 @@ def serve(
     port = listener.getsockname()[1]
     indexes = Indexes(cache_folder())
     guarded = Guard(
-        make_site(Viewer(shelf, indexes, services, find_pages())),
+        make_site(Viewer(shelf, indexes, services, find_pages(), is_read_only)),
         _names(address),
         token,
         has_addresses=address.host in _EVERYWHERE,

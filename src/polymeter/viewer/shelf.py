@@ -7,24 +7,27 @@ its user put elsewhere (``--journal-dir``), and only in folders named for it.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.media.sources import digest
-from polymeter.report.formatting import one_line
+from polymeter.report.formatting import as_float, one_line
 from polymeter.report.run.provenance import headline
-from polymeter.report.table import Line, table_lines
+from polymeter.store.exports.export import read_some
 from polymeter.store.exports.imported import imported_from
 from polymeter.store.folder import RunFolder
+from polymeter.viewer.overview.in_short import ScoreInShort, UsageInShort, scores_in_short, usage_in_short
 
 _DEEPEST = 4
-_MOST_SCORES = 4
+_TRACK = "track.json"
+"""The record that ``polymeter track`` writes beside the run folders of one training run."""
 _UNSAFE = re.compile(r"[^\w.@+=,-]", re.ASCII)
 _OF_RUN = (
     "run.json",
@@ -35,18 +38,11 @@ _OF_RUN = (
     "media",
     "samples",
     "notes.jsonl",
+    "verdicts.jsonl",
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreInShort:
-    """The main number of a task or group, ready to print, with where it lies on its scale (0 to 1, if it has one)."""
-
-    title: str
-    metric: str
-    value: str
-    interval: tuple[float, float] | None
-    position: float | None
+_Stamp = tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,10 @@ class RunInShort:
         n_scored: Samples with a score; of a run without results, 0.
         n_failed: Samples that ended without one.
         tasks: The names of its tasks.
-        scores: The first few numbers of its table.
+        scores: The first metric of each task and group, those at the top of its table first.
+        seconds: Its duration; ``None`` if unknown.
+        usage: Its tokens and cost.
+        step: The step of the checkpoint that it measured, if it is one of a training run; else ``None``.
         imported: The tool that it was imported from, or empty.
         facts: The head of its report: pairs of label and value.
         trouble: The reason why it cannot be read; empty if it can.
@@ -83,6 +82,9 @@ class RunInShort:
     n_failed: int = 0
     tasks: tuple[str, ...] = ()
     scores: tuple[ScoreInShort, ...] = ()
+    seconds: float | None = None
+    usage: UsageInShort = field(default_factory=UsageInShort)
+    step: int | None = None
     imported: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     trouble: str = ""
@@ -91,6 +93,11 @@ class RunInShort:
     def is_live(self) -> bool:
         """True if more may come: by its manifest it has not ended."""
         return self.status == "running"
+
+    @property
+    def place(self) -> str:
+        """The folder that it lies in, as part of its name; empty for one at the top."""
+        return self.name.rpartition("/")[0]
 
 
 class Shelf:
@@ -105,6 +112,7 @@ class Shelf:
         self.folders = tuple(dict.fromkeys(folder.resolve() for folder in folders))
         self._journal_dirs = tuple(folder.resolve() for folder in journal_dirs)
         self._known: dict[Path, tuple[tuple[Any, ...], RunInShort]] = {}
+        self._tracks: dict[Path, tuple[_Stamp, Mapping[str, int]]] = {}
         self._keys: dict[str, Path] = {}
         self._lock = threading.Lock()
 
@@ -129,6 +137,12 @@ class Shelf:
             path = self._keys[key]
         with self._lock:
             return self._in_short(self._root_of(path), path)
+
+    def read_some(
+        self, folder: RunFolder, task: str, indices: Sequence[int], offsets: Sequence[int] = ()
+    ) -> list[dict[str, Any]]:
+        """Read samples of a run; arguments and errors as for ``store.exports.export.read_some``."""
+        return read_some(folder, task, indices, offsets)
 
     def open(self, run: RunInShort) -> RunFolder:
         """Return a run's folder, for reading, with its journal if that may be read.
@@ -175,12 +189,22 @@ class Shelf:
         return next(root for root in self.folders if path == root or path.is_relative_to(root))
 
     def _in_short(self, root: Path, path: Path) -> RunInShort:
-        stamp = (_stamp(path / "run.json"), _stamp(path / "results.json"))
+        stamp = (_stamp(path / "run.json"), _stamp(path / "results.json"), _stamp(path.parent / _TRACK))
         known = self._known.get(path)
         if known is None or known[0] != stamp:
             name = self._name(root, path)
-            known = stamp, self._read(RunInShort(_key(name), one_line(name), path))
+            step = self._steps(path.parent, stamp[2]).get(path.name)
+            known = stamp, self._read(RunInShort(_key(name), one_line(name), path, step=step))
             self._known[path] = known
+        return known[1]
+
+    def _steps(self, folder: Path, stamp: _Stamp) -> Mapping[str, int]:
+        """The steps of the checkpoints whose runs lie in a folder, by the names of their folders."""
+        if stamp is None or not self.is_inside(folder / _TRACK):
+            return {}
+        known = self._tracks.get(folder)
+        if known is None or known[0] != stamp:
+            known = self._tracks[folder] = stamp, _steps_in(folder / _TRACK)
         return known[1]
 
     def _name(self, root: Path, path: Path) -> str:
@@ -218,7 +242,16 @@ def _below(path: Path, depth: int) -> Iterator[Path]:
                 yield from _below(Path(entry.path), depth - 1)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _steps_in(file: Path) -> dict[str, int]:
+    """The steps in a record of ``polymeter track``; none if it is damaged: its runs are then listed one by one."""
+    try:
+        entries = json.loads(file.read_text(encoding="utf-8"))["checkpoints"]
+        return {str(entry["run"]): int(entry["step"]) for entry in entries if entry.get("run")}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _stamp(path: Path) -> _Stamp:
     try:
         status = path.stat()
     except OSError:
@@ -251,27 +284,9 @@ def _of_files(run: RunInShort, manifest: Mapping[str, Any], results: Mapping[str
         n_scored=sum(int(task.get("n_scored") or 0) for task in tasks.values()),
         n_failed=sum(n for status, n in statuses if status != "ok"),
         tasks=tuple(str(task.get("name")) for task in manifest.get("tasks", ())),
-        scores=tuple(_scores(results)),
+        scores=tuple(scores_in_short(results)),
+        seconds=as_float(manifest.get("seconds")),
+        usage=usage_in_short(manifest, results),
         imported=imported_from(manifest),
         facts=head.facts,
     )
-
-
-def _scores(results: Mapping[str, Any]) -> Iterator[ScoreInShort]:
-    """The first number of each task or group at the top of the table."""
-    seen: set[tuple[str, str]] = set()
-    for line in table_lines(results):
-        if line.depth or line.subset or line.number is None or (line.kind, line.name) in seen:
-            continue
-        seen.add((line.kind, line.name))
-        title = line.alias or line.name
-        yield ScoreInShort(title, line.metric, line.value, line.interval, _position(line))
-        if len(seen) == _MOST_SCORES:
-            return
-
-
-def _position(line: Line) -> float | None:
-    low, high = line.bounds
-    if line.number is None or low is None or high is None or low >= high:
-        return None
-    return min(max((line.number - low) / (high - low), 0.0), 1.0)

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from polymeter.core.errors import PlanError, PolymeterError, StorageError
-from polymeter.report.formatting import clean, clip, count, duration, moment, number, one_line
+from polymeter.report.formatting import clean, clip, count, duration, latency, moment, number, one_line
 from polymeter.store.folder import RunFolder
+from polymeter.viewer.found_words import marked
 from polymeter.viewer.indexes import Indexes
+from polymeter.viewer.notes import Note, read_notes
 from polymeter.viewer.shelf import RunInShort, Shelf
 
 if TYPE_CHECKING:
@@ -37,8 +39,9 @@ _LARGEST_FORM = 256 * 1024
 _STYLE_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _MOST_REMEMBERED = 8
 _LONGEST_NAME = 60
+_TO_WRITE = "Start 'polymeter view' without --read-only to write notes."
 Query = Sequence[tuple[str, str]]
-ALLOWED = ("samples", "data", "task", "prompts", "judge", "unfinished")
+ALLOWED = ("samples", "data", "task", "prompts", "shown", "judge", "unfinished")
 """The differences that a user may allow between compared or ranked runs."""
 
 
@@ -140,12 +143,22 @@ class Viewer:
         indexes: The indexes of their samples.
         services: Functions of other packages.
         pages: All pages.
+        is_read_only: Whether nothing can be written: forms for writing are not shown, and what is posted is refused.
+        is_static: Whether the pages are written to files, so that nothing can be asked of a server.
+        has_notes: Whether the notes on samples are shown.
+        most_samples: The most samples of a task that are shown; ``None``: all.
+        most_compared: The most samples of a comparison that are shown; ``None``: all.
     """
 
     shelf: Shelf
     indexes: Indexes
     services: Services
     pages: Sequence[ViewerPage]
+    is_read_only: bool = False
+    is_static: bool = False
+    has_notes: bool = True
+    most_samples: int | None = None
+    most_compared: int | None = None
     _remembered: OrderedDict[tuple[Any, ...], Any] = field(default_factory=OrderedDict)
 
     def remember(self, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -161,6 +174,10 @@ class Viewer:
                 self._remembered.popitem(last=False)
             self._remembered[key] = made
         return self._remembered[key]
+
+    def remembers(self, key: tuple[Any, ...]) -> bool:
+        """Return whether a value is kept under a key of ``remember``."""
+        return key in self._remembered
 
     def run(self, asked: PageRequest) -> RunInShort:
         """The run that an address names.
@@ -188,15 +205,22 @@ class Viewer:
         """The results of a run: its file once it is complete, else the partial results."""
         if run.status == "complete" and folder.results.exists():
             return folder.read_results()
+        if self.is_static:  # a file cannot be loaded again in a moment
+            return self.services.partial(folder)
         partial = self.indexes.partial(folder, lambda: self.services.partial(folder))
         return _without_numbers(folder) if partial is None else partial
+
+    def notes(self, run: RunInShort) -> list[Note]:
+        """The notes on a run's samples, as far as they are shown; errors as for ``read_notes``."""
+        return read_notes(run.path) if self.has_notes else []
 
     def html(self, template: str, /, *, code: int = 200, **values: Any) -> Response:
         """A page from a template."""
         from starlette.responses import Response
 
         menu = sorted((page for page in self.pages if page.menu), key=lambda page: page.order)
-        text = environment().get_template(template).render(menu=menu, **values)
+        modes = {"is_read_only": self.is_read_only or self.is_static, "is_static": self.is_static}
+        text = environment().get_template(template).render(menu=menu, **modes, **values)
         # A lone surrogate in a model's answer cannot be written as UTF-8.
         return Response(
             text.encode("utf-8", "replace"),
@@ -265,13 +289,15 @@ def _endpoint(viewer: Viewer, page: ViewerPage) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
         form: Query = ()
         if page.method == "POST":
+            if viewer.is_read_only:
+                return _error(viewer, 403, "Read-only", "This viewer is read-only.", hint=_TO_WRITE)
             body = await _body(request)
             if body is None:
                 return _error(viewer, 413, "Note not saved", "The note is too long.")
             form = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         query = request.query_params.multi_items()
         asked = PageRequest(request.path_params, query, form, "hx-request" in request.headers)
-        return await run_in_threadpool(_shown, viewer, page, asked)
+        return await run_in_threadpool(shown, viewer, page, asked)
 
     return answer
 
@@ -286,7 +312,8 @@ async def _body(request: Request) -> bytes | None:
     return body
 
 
-def _shown(viewer: Viewer, page: ViewerPage, asked: PageRequest) -> Response:
+def shown(viewer: Viewer, page: ViewerPage, asked: PageRequest) -> Response:
+    """Return a page, or the page of the error that it raises."""
     began = time.perf_counter()
     try:
         response = page.show(viewer, asked)
@@ -312,14 +339,15 @@ async def _static(request: Request) -> Response:
     """A file of the viewer's own, or one of reports, so that both look and work alike."""
     from starlette.responses import Response
 
-    data = _file(request.path_params["name"])
+    data = static_file(request.path_params["name"])
     if data is None:
         return Response("This file does not exist.\n", 404, media_type="text/plain")
     kind = _STYLE_TYPES.get(Path(request.path_params["name"]).suffix, "text/plain; charset=utf-8")
     return Response(data, headers={"content-type": kind, "cache-control": "private, no-cache"})
 
 
-def _file(name: str) -> bytes | None:
+def static_file(name: str) -> bytes | None:
+    """Return a file below ``/static/``; ``None`` if it does not exist."""
     parts = name.split("/")
     if any(part in ("", ".", "..") or "\\" in part or "\0" in part or len(part) > _LONGEST_NAME for part in parts):
         return None
@@ -341,9 +369,18 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,  # else each use of a template asks for the time of its file
     )
     found.filters.update(
-        number=number, count=count, clip=clip, one_line=one_line, clean=clean, moment=moment, duration=duration
+        number=number,
+        count=count,
+        clip=clip,
+        one_line=one_line,
+        clean=clean,
+        moment=moment,
+        duration=duration,
+        latency=latency,
+        marked=marked,
     )
     found.globals["address"] = address
     return found

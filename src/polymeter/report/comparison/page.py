@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.report.comparison.labels import labelled
 from polymeter.report.comparison.text import (
     answers,
     interval,
@@ -20,10 +21,13 @@ from polymeter.report.comparison.text import (
     signed,
     value,
 )
+from polymeter.report.comparison.verdicts import MOST_LEADS, TONES, in_words, leads
 from polymeter.report.formatting import clean, count, listing, number, one_line
 from polymeter.report.images import LoadMedia, embed
 from polymeter.report.page import MAX_BYTES, TEXT_SHARE, make_page
 from polymeter.report.run.extract import media_files, sample_data, script_json
+from polymeter.report.scales import Scale, axis
+from polymeter.report.value_step import value_step
 
 _FRAME_BYTES = 60_000
 _STYLES = ("base.css", "table.css", "samples.css", "detail.css", "comparison.css")
@@ -68,6 +72,7 @@ def make_comparison_page(
         media: Bytes and MIME type of a media file; ``None`` if there is no such file.
         max_bytes: Upper limit of the page's size; texts take at most half of it, images the remainder.
     """
+    document = labelled(document)
     runs = [document["first"], *document["others"]]
     mains = {
         score["name"]: score
@@ -76,10 +81,11 @@ def make_comparison_page(
         if is_shown(score) and score["kind"] == "task"
     }
     tasks = [*mains]
+    scales = {name: axis((None, None), _values(samples, name)) for name in tasks}
     cards: list[dict[str, Any]] = []
     n_bytes = 0
     for sample in samples:
-        card = _card(sample, tasks.index(sample.task), mains[sample.task])
+        card = _card(sample, tasks.index(sample.task), mains[sample.task], scales[sample.task])
         n_bytes += len(script_json(card).encode("utf-8", "replace"))
         if cards and n_bytes > max_bytes * TEXT_SHARE:
             break
@@ -106,12 +112,14 @@ def make_comparison_page(
     )
 
 
-def comparison_values(document: Mapping[str, Any]) -> dict[str, Any]:
+def comparison_values(document: Mapping[str, Any], labels: Sequence[str] = ()) -> dict[str, Any]:
     """Return the values of ``templates/compared.html``: the numbers of a comparison and their sentences.
 
     Args:
         document: As for ``make_comparison_page``.
+        labels: The names of its runs; default: those of ``run_labels``.
     """
+    document = labelled(document, labels)
     runs = [document["first"], *document["others"]]
     reach = _reach(document)
     return {
@@ -121,12 +129,24 @@ def comparison_values(document: Mapping[str, Any]) -> dict[str, Any]:
         "warnings": [one_line(text) for other in document["others"] for text in other["warnings"]],
         "rows": [*_rows(document, reach)],
         "reach": reach,
-        "sentences": [line for other in document["others"] for line in sentences(document, other)],
+        "leads": [*leads(document)],
+        "sentences": [line for other in document["others"] for line in _sentences(document, other)],
         "notes": [*_notes(document)],
     }
 
 
-def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, Any]:
+def _sentences(document: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Return the sentences on the numbers of a run, unless each has one on top."""
+    lines = [*sentences(document, other)]
+    n_leads = sum(is_shown(score) and score["kind"] != "subset" for score in other["scores"])
+    return lines if n_leads > MOST_LEADS or n_leads < len(lines) else []
+
+
+def _values(samples: Sequence[SideBySide], task: str) -> Iterator[float]:
+    return (item for sample in samples if sample.task == task for item in sample.values if item is not None)
+
+
+def _card(sample: SideBySide, task: int, score: Mapping[str, Any], scale: Scale | None) -> dict[str, Any]:
     """One sample as the page's script reads it: the prompt once, and the differing parts of each run."""
     shown = [sample_data(side, task, None) for side in sample.sides]
     prompts = [_messages(one) for one in shown]
@@ -145,10 +165,18 @@ def _card(sample: SideBySide, task: int, score: Mapping[str, Any]) -> dict[str, 
         "gains": [None if good is None or goods[0] is None else good - goods[0] for good in goods[1:]],
         "won": [] if is_even else [place for place, good in enumerate(goods) if good is not None and good == best],
         "sides": [
-            _side(one, item, None if prompt in (messages, []) else prompt)
+            {
+                **_side(one, item, None if prompt in (messages, []) else prompt),
+                "step": value_step(item, scale, is_lower_better=_is_lower_better(score)),
+            }
             for one, item, prompt in zip(shown, sample.values, prompts, strict=True)
         ],
     }
+
+
+def _is_lower_better(score: Mapping[str, Any]) -> bool | None:
+    is_higher = score["higher_is_better"]
+    return None if is_higher is None else not is_higher
 
 
 def _messages(shown: Mapping[str, Any]) -> list[Any]:
@@ -203,9 +231,9 @@ def _rows(document: Mapping[str, Any], reach: float) -> Iterator[dict[str, Any]]
                 "no_interval": score["no_interval"],
                 "bar": _bar(score, reach),
                 "p": p_value(score["p_corrected"]),
-                "won": None if score["wins"] is None else f"{score['wins']:,}–{score['losses']:,}",
+                "outcomes": in_words(score),
                 "verdict": _verdict(score["verdict"], first, other["name"]),
-                "tone": {"better": "gain", "worse": "loss"}.get(score["verdict"], "even"),
+                "tone": TONES.get(score["verdict"], "even"),
             }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.text.spreadsheets import csv_lines
+from polymeter.report.comparison.labels import labelled
 from polymeter.report.comparison.text import (
     answers,
     flipped,
@@ -71,6 +72,7 @@ def print_comparison(console: Console, document: Mapping[str, Any]) -> None:
     """Print a comparison: for each run a table, its sentences, and notes."""
     from rich.text import Text
 
+    document = labelled(document)
     for other in document["others"]:
         first, second = document["first"]["name"], other["name"]
         for warning in other["warnings"]:
@@ -99,7 +101,7 @@ def print_comparison(console: Console, document: Mapping[str, Any]) -> None:
 
 def to_markdown(document: Mapping[str, Any]) -> str:
     """The comparison as Markdown."""
-    blocks = []
+    document, blocks = labelled(document), []
     for other in document["others"]:
         table = markdown_table(*_cells(document, other))
         told = [*other["warnings"], *sentences(document, other)]
@@ -129,7 +131,7 @@ def to_csv(document: Mapping[str, Any]) -> str:
 
 def to_latex(document: Mapping[str, Any]) -> str:
     """The short tables as LaTeX, for the package booktabs; their sentences as comments."""
-    blocks = []
+    document, blocks = labelled(document), []
     for other in document["others"]:
         told = [*other["warnings"], *sentences(document, other)]
         notes = "".join(f"% {one_line(line)}\n" for line in told)

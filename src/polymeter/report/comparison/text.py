@@ -76,14 +76,15 @@ def sentence(score: Score, first: str, second: str) -> str:
             return f"{name}: the only sample has the same value of {metric} in {first} and {second}."
         return f"{name}: all {score['n']:,} samples have the same value of {metric} in {first} and {second}."
     if verdict == "not shown":
-        limits = _limits(score)
-        return f"{name}: no difference between {first} and {second} is shown.{limits}{_tally(score, first, second)}"
+        return (
+            f"{name}: no difference between {first} and {second} is shown.{limits(score)}{_tally(score, first, second)}"
+        )
     size = f"{value(abs(difference))}{_between(score)}"
-    doubts = f"{_doubts(score)}{_tally(score, first, second)}"
+    rest = f"{doubts(score)}{_tally(score, first, second)}"
     if verdict in ("better", "worse"):
         better = second if verdict == "better" else first
-        return f"{name}: {better} is better, by {size}.{doubts}"
-    return f"{name}: {second} has the {verdict} {metric}, by {size}.{doubts}"
+        return f"{name}: {better} is better, by {size}.{rest}"
+    return f"{name}: {second} has the {verdict} {metric}, by {size}.{rest}"
 
 
 def sentences(document: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
@@ -159,7 +160,7 @@ def _method(method: str) -> str:
     return f"{kind}, {how}" if how else kind
 
 
-def _limits(score: Score) -> str:
+def limits(score: Score) -> str:
     """Return the possible size of a difference that is not shown."""
     parts = []
     if score["interval"] is not None:
@@ -178,7 +179,7 @@ def _limits(score: Score) -> str:
     return "".join(parts)
 
 
-def _doubts(score: Score) -> str:
+def doubts(score: Score) -> str:
     """Return doubts about a difference that is shown."""
     parts = []
     if score["interval"] is not None and score["interval"][0] <= 0 <= score["interval"][1]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 
 from polymeter.report.content.media import RunMedia
+from polymeter.report.content.question import SampleHeading, heading
 from polymeter.report.content.view import Block, BlockView
 
-__all__ = ["Block", "BlockView", "RunMedia", "blocks"]
+__all__ = ["Block", "BlockView", "RunMedia", "SampleHeading", "blocks", "heading"]
 
 
 def blocks(view: BlockView) -> list[Block]:
@@ -23,6 +25,8 @@ def blocks(view: BlockView) -> list[Block]:
     return [replace(block, key=view.key) for block in made] if view.key else made
 
 
+# Kept for the life of the process: the modules of a package are constants.
+@lru_cache(maxsize=1)
 def _makers() -> tuple[Callable[[BlockView], Block | None], ...]:
     """Return the functions that make the blocks, in their order."""
     found = [import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]

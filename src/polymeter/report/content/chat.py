@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from polymeter.report.content.media import Picture
 from polymeter.report.content.players import ShownPlayer, played
 from polymeter.report.content.text import ShownText, visible
-from polymeter.report.content.view import Block, BlockView, as_json, entry, messages_of, objects, outputs_of, parts_of
+from polymeter.report.content.view import (
+    Block,
+    BlockView,
+    as_json,
+    entry,
+    messages_of,
+    objects,
+    outputs_of,
+    parts_of,
+    question_at,
+)
 from polymeter.report.formatting import clip, count, duration, one_line
 
 ORDER = 40
@@ -55,8 +66,8 @@ class ChatAnswer:
         facts: Its end and its usage.
         reasoning: The model's reasoning before it; ``None``: nothing is stored.
         text: Its text; ``None``: no text.
-        pictures: Its images.
-        n_weighed: The number of continuations that it scored instead.
+        pictures: The images of the message.
+        n_scored_choices: The number of continuations that it scored instead.
         tool_calls: Its tool calls.
         note: The backend's note on it; may be empty.
     """
@@ -65,7 +76,7 @@ class ChatAnswer:
     reasoning: ShownText | None
     text: ShownText | None
     pictures: tuple[Picture, ...]
-    n_weighed: int
+    n_scored_choices: int
     tool_calls: tuple[ToolCall, ...]
     note: str
 
@@ -93,10 +104,15 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """The exchanges that are shown, and the number of others."""
+    """The exchanges that are shown, the number of others, and whether they are unfolded.
+
+    Rounds and tool calls are what a reader of such a sample looks for. The raw exchange of a plain question holds what
+    stands above already, so it is folded.
+    """
 
     exchanges: tuple[Exchange, ...]
     n_more: int
+    is_open: bool = False
 
 
 def make(view: BlockView) -> Block | None:
@@ -104,15 +120,45 @@ def make(view: BlockView) -> Block | None:
     found = view.exchanges()
     if not found:
         return None
-    shown = exchanges_of(found[:MOST_EXCHANGES], view, has_beside=True)
+    n_more, is_open = max(len(found) - MOST_EXCHANGES, 0), _has_rounds(found)
+    shown = exchanges_of(found[:MOST_EXCHANGES], view, has_beside=True, is_below_question=is_open)
+    if is_open and not n_more:
+        shown[-1] = _without_answer(shown[-1], outputs_of(found[-1]), view.answer)
     title = "Conversation" if len(found) == 1 else f"Conversation · {count(len(found), 'request')}"
-    return Block("chat", title, "content/chat.html", Chat(tuple(shown), max(len(found) - MOST_EXCHANGES, 0)))
+    return Block("chat", title, "content/chat.html", Chat(tuple(shown), n_more, is_open), "below")
+
+
+def _has_rounds(exchanges: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a request continues the one before it, or the model called a tool."""
+    asked = [messages_of(exchange) for exchange in exchanges]
+    is_continued = any(0 < len(before) < len(now) and now[: len(before)] == before for before, now in pairwise(asked))
+    return is_continued or any(output.get("tool_calls") for one in exchanges for output in outputs_of(one))
+
+
+def _without_answer(exchange: Exchange, outputs: Sequence[Mapping[str, Any]], answer: str | None) -> Exchange:
+    """Return the last exchange; an answer that stands above already is only mentioned."""
+    text = outputs[-1].get("text") if outputs else None
+    if not isinstance(text, str) or not text.strip() or answer is None or text.strip() != answer.strip():
+        return exchange
+    last = replace(exchange.answers[-1], text=None, note="The answer above.")
+    return replace(exchange, answers=(*exchange.answers[:-1], last))
 
 
 def exchanges_of(
-    exchanges: Sequence[Mapping[str, Any]], view: BlockView, *, has_beside: bool = False
+    exchanges: Sequence[Mapping[str, Any]],
+    view: BlockView,
+    *,
+    has_beside: bool = False,
+    is_below_question: bool = False,
 ) -> list[Exchange]:
-    """Exchanges that follow each other, as they are shown. ``has_beside``: the clips of the first stand beside them."""
+    """Exchanges that follow each other, as they are shown.
+
+    Args:
+        exchanges: They.
+        view: The sample.
+        has_beside: Whether the clips of the first stand beside them.
+        is_below_question: Whether the question of the first stands above, so it is not repeated.
+    """
     shown: list[Exchange] = []
     before: list[Mapping[str, Any]] = []
     said: list[str] = []
@@ -130,14 +176,14 @@ def exchanges_of(
         title = ""
         if len(exchanges) > 1:
             title = f"Request {n_rounds}" + (f", repeat {n_repeats + 1}" if is_repeat else "")
-        turns = (
-            ()
-            if is_repeat
-            else tuple(_turn(message, view, is_beside=has_beside and not shown) for message in messages[n_above:])
-        )
+        fresh = [] if is_repeat else messages[n_above:]
         above = (
             "the same prompt as above" if is_repeat else f"after {count(n_above, 'message')} above" if n_above else ""
         )
+        if is_below_question and not shown and fresh:
+            fresh.pop(question_at(fresh))
+            above = "the question above"
+        turns = tuple(_turn(message, view, is_beside=has_beside and not shown) for message in fresh)
         answers = tuple(_answer(output, view) for output in outputs_of(exchange))
         shown.append(Exchange(title, tuple(_facts(exchange)), above, turns, answers, bool(exchange.get("request"))))
         before = messages
@@ -207,6 +253,9 @@ def _named(function: Mapping[str, Any]) -> str:
     return clip(one_line(str(function.get("name") or "a tool without a name")), _LONGEST_FACT)
 
 
+_CUTS = {"images": "images scaled down by the processor", "prompt": "prompt truncated"}
+
+
 def _outcome(output: Mapping[str, Any]) -> list[str]:
     reason = output.get("finish_reason")
     facts = []
@@ -214,6 +263,7 @@ def _outcome(output: Mapping[str, Any]) -> list[str]:
         facts.append("reached the token limit")
     elif isinstance(reason, str) and reason != "stop":
         facts.append(f"ended by {one_line(reason)}")
+    facts += [_CUTS[kind] for kind in entry(output, "cut") if kind in _CUTS]
     usage = output.get("usage")
     words = ("{} in", "{} out", "{} of them reasoning", "{} in from a cache", "{} in written to a cache")
     counts = usage if isinstance(usage, list) else []

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.content.media import Picture
-from polymeter.report.content.text import ShownText, visible
-from polymeter.report.content.view import Block, BlockView, entry, media_of, messages_of, outputs_of, parts_of
+from polymeter.report.content.view import Block, BlockView, entry, media_of, messages_of, outputs_of
 from polymeter.report.formatting import clip, one_line
 
 ORDER = 15
@@ -27,12 +26,9 @@ class ShownImage:
 
 @dataclass(frozen=True, slots=True)
 class Gallery:
-    """All images of the sample: inputs, generated ones, references. ``prompt`` stands above several; ``None``: of one
-    it stands beside, in the chat.
-    """
+    """All images of the sample: inputs, generated ones, references."""
 
     drawings: tuple[ShownImage, ...]
-    prompt: ShownText | None = None
 
 
 def make(view: BlockView) -> Block | None:
@@ -40,11 +36,7 @@ def make(view: BlockView) -> Block | None:
     found = drawings_of(view)
     if not found:
         return None
-    if len(found) == 1:
-        return Block("drawn", "", "content/drawn.html", Gallery(found), "side")
-    messages = messages_of(view.exchanges()[0])
-    prompt = "\n\n".join(str(part["text"]) for message in messages for part in parts_of(message) if "text" in part)
-    return Block("drawn", "", "content/drawn.html", Gallery(found, visible(prompt) if prompt else None), "wide")
+    return Block("drawn", "", "content/drawn.html", Gallery(found), "side" if len(found) == 1 else "wide")
 
 
 def drawings_of(view: BlockView) -> tuple[ShownImage, ...]:

@@ -42,11 +42,10 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class ShownJudges:
-    """The judges of a sample, the rules that belong to no single call, and whether prompts are unfolded."""
+    """The judges of a sample, and the rules that belong to no single call."""
 
     judges: tuple[Judge, ...]
     rules: tuple[str, ...]
-    is_open: bool = False
 
 
 def make(view: BlockView) -> Block | None:
@@ -83,7 +82,7 @@ def make(view: BlockView) -> Block | None:
         f"{count(len(judges), 'judge')}, {count(n_calls, 'call')}" if len(judges) > 1 else count(n_calls, "judge call")
     )
     others = () if is_paired else tuple(dict.fromkeys(rule for rule in rules if rule))
-    return Block("judges", title, "content/judges.html", ShownJudges(tuple(judges), others, n_calls == 1))
+    return Block("judges", title, "content/judges.html", ShownJudges(tuple(judges), others), "below")
 
 
 def _values(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

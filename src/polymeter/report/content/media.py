@@ -6,6 +6,7 @@ that a model was given nor a drawing that could hold a script is ever fetched.
 
 from __future__ import annotations
 
+import re
 import wave
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -20,6 +21,8 @@ from polymeter.report.formatting import clip, one_line
 from polymeter.store.media import media_path
 
 _HEAD_BYTES = 64
+_ROW_KEY = re.compile(r"[0-9a-f]{32}:\d+:")
+"""The beginning of the key of a medium in a dataset: its fingerprint and the row."""
 _PREVIEW = ".preview."
 _LONGEST_NAME = 160
 
@@ -58,7 +61,7 @@ class ShownClip:
         kind: ``video`` or ``audio``.
         url: Its URL for a player; empty if the run does not keep it.
         seconds: Its duration; ``None`` if it is unknown.
-        source: Its source.
+        source: The name of its file, or its URL.
         span: The segment that the model was shown; ``None``: all of it.
         strip: A few frames side by side; ``None`` for audio, or if none were kept.
         width: The width of the video in pixels; 0 if it is unknown.
@@ -115,7 +118,7 @@ class RunMedia:
 
     def clip(self, kind: str, note: Mapping[str, Any]) -> ShownClip:
         """Return a video or a recording from a request's note on it."""
-        source = _line(note.get("name") or note.get("source") or note.get("url"))
+        source = _file_name(origin_of(note))
         seconds = _seconds(note.get("duration_s"))
         bounds = (_seconds(note.get("start_s")), _seconds(note.get("end_s")))
         span = None if bounds == (None, None) else bounds
@@ -189,6 +192,12 @@ def _fragment(span: tuple[float | None, float | None] | None) -> str:
     return f"#t={start or 0:g}" + ("" if end is None else f",{end:g}")
 
 
+def origin_of(note: Mapping[str, Any]) -> str:
+    """Return the name, path or address of a medium; empty if the note names only its place in a dataset."""
+    named = next((note[key] for key in ("name", "source", "url") if isinstance(note.get(key), str) and note[key]), "")
+    return "" if _ROW_KEY.match(named) else named
+
+
 def _why_absent(kind: str, note: Mapping[str, Any]) -> str:
     thing = {"image": "image", "video": "video", "audio": "recording"}[kind]
     where = _line(note.get("url") or note.get("source"))
@@ -197,6 +206,12 @@ def _why_absent(kind: str, note: Mapping[str, Any]) -> str:
     if kind == "video" and isinstance(note.get("file"), str):
         return "The run keeps frames of this video, not the video itself."
     return f"The run keeps no copy of this {thing}" + (f": {where}" if where else ".")
+
+
+def _file_name(value: Any) -> str:
+    """The last part of a path; a URL whole."""
+    line = _line(value)
+    return line if "://" in line else line.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
 def _line(value: Any) -> str:

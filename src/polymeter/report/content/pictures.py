@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from polymeter.reading.shapes import Scale, ShownShape, find_shapes, is_spatial, of_row, overlap, says_xywh
 from polymeter.report.content.media import Picture
-from polymeter.report.content.shapes import (
-    SCALES,
-    Scale,
-    ShapeScale,
-    ShownShape,
-    find_shapes,
-    is_spatial,
-    of_row,
-    on_image,
-    overlap,
-    read_scale,
-    says_xywh,
-)
+from polymeter.report.content.shapes import SCALES, ShapeScale, on_image, read_scale
 from polymeter.report.content.view import Block, BlockView, entry, media_of, messages_of, parts_of
 from polymeter.report.formatting import clip, count, listing, one_line
 

@@ -32,7 +32,7 @@ def make(view: BlockView) -> Block | None:
         _table("Log of the scoring", log, is_open=False),
     ]
     shown = [table for table in tables if table.rows]
-    return Block("row", "", "content/row.html", shown) if shown else None
+    return Block("row", "", "content/row.html", shown, "below") if shown else None
 
 
 def _row(doc: Any) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from polymeter.report.content.media import RunMedia
 
-Place = Literal["wide", "side", "main"]
+Place = Literal["asked", "wide", "side", "main", "below"]
 MEASURED = "model"
 """The role of the model that is measured."""
 
@@ -27,7 +27,8 @@ class Block:
         title: Its heading; empty if it needs none.
         template: The name of its partial, which sees the block as ``block``.
         data: The data of the partial.
-        place: ``side``: beside the texts if there is room; ``wide``: above both.
+        place: ``asked``: first, and what it was asked about is ``side``, beside the texts if there is room; ``wide``:
+            between the question and the outcome, across the page; ``main``: the outcome; ``below``: all else.
         key: A word that distinguishes its ids from those of another sample on the same page.
     """
 
@@ -50,6 +51,9 @@ class BlockView:
         results: The entry of its task in ``results.json``; empty before there is one.
         manifest: The content of ``run.json``.
         key: A word that distinguishes it from other samples on the same page; empty if there are none.
+        extents: The least and greatest value of each metric among the task's samples, for metrics without a declared
+            range; as far as they are known.
+        is_headed: Whether the page's heading is the sample's ``heading``.
     """
 
     task: str
@@ -58,6 +62,8 @@ class BlockView:
     results: Mapping[str, Any] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
+    extents: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    is_headed: bool = False
 
     def exchanges(self, *, is_judge: bool = False) -> list[Mapping[str, Any]]:
         """The exchanges with the model that is measured, or those with judges and other roles."""
@@ -68,6 +74,10 @@ class BlockView:
         """The outputs of the model that is measured, in order."""
         for exchange in self.exchanges():
             yield from outputs_of(exchange)
+
+    def first_messages(self) -> list[Mapping[str, Any]]:
+        """The messages of the first request to the model that is measured."""
+        return next((messages_of(exchange) for exchange in self.exchanges()), [])
 
     @property
     def target(self) -> str | None:
@@ -97,6 +107,16 @@ def entry(value: Any, name: str) -> Mapping[str, Any]:
 def messages_of(exchange: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The messages of a request; none if the request is not stored."""
     return [*objects(entry(exchange, "request").get("messages"))]
+
+
+def question_at(messages: Sequence[Mapping[str, Any]]) -> int:
+    """The place of the question among the messages of a request: the last that the model did not write; -1: none."""
+    return max((place for place, one in enumerate(messages) if one.get("role") != "assistant"), default=-1)
+
+
+def texts_of(message: Mapping[str, Any]) -> list[str]:
+    """The texts of a message."""
+    return [part["text"] for part in parts_of(message) if isinstance(part.get("text"), str)]
 
 
 def parts_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -5,6 +5,7 @@ report it fetches nothing, and it needs no script.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.report.axes import Axis
@@ -18,7 +19,9 @@ from polymeter.report.curve.text import (
     legend,
     main_lines,
     metric,
+    newest_remarks,
     newest_step,
+    newest_verdict,
     own_interval,
     sentences,
     summary,
@@ -29,13 +32,30 @@ from polymeter.report.formatting import one_line
 from polymeter.report.page import make_page
 from polymeter.report.run.extract import script_json
 
-WIDTH, HEIGHT = 340.0, 216.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 20.0, 20.0, 36.0
 _MARGIN = 0.08
 """The free space above and below the values of a drawing."""
 _LABEL = 15.0
-_Y_TICKS, _X_TICKS = 5, 4
+_Y_TICKS, _PX_PER_X_TICK = 5, 85.0
 _STYLES = ("base.css", "table.css", "comparison.css", "curve.css")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The size of a drawing in pixels, its class, and the edges that its labels need."""
+
+    width: float
+    height: float
+    kind: str
+    left: float = 46.0
+    right: float = 20.0
+    top: float = 20.0
+    bottom: float = 36.0
+
+
+NARROW = Size(340.0, 216.0, "narrow")
+HALF = Size(660.0, 250.0, "wide")
+FULL = Size(1320.0, 360.0, "wide")
+"""The only drawing of a page uses its whole width; two or more stand beside each other."""
 
 
 def make_curve_page(document: Mapping[str, Any]) -> str:
@@ -60,10 +80,11 @@ def make_curve_page(document: Mapping[str, Any]) -> str:
             ("Newest", "–" if newest is None else f"step {newest:,}"),
             ("Each is compared with", against(document)),
         ],
+        standings=[*_standings(lines, newest)],
         troubles=[*troubles(document)],
         gate=[*gate(document)],
         sentences=[*sentences(document)],
-        charts=[_chart(line, steps) for line in lines],
+        charts=[_chart(line, steps, FULL if len(lines) == 1 else HALF) for line in lines],
         has_marks=any(point["difference"] for line in lines for point in line["points"]),
         rows=[*_rows(lines)],
         notes=legend(document),
@@ -100,16 +121,39 @@ def _tone(point: Mapping[str, Any]) -> str:
     return {"better": "gain", "worse": "loss"}.get(found["verdict"], "even") if found else "even"
 
 
-def _chart(line: Mapping[str, Any], steps: Sequence[int]) -> dict[str, Any]:
-    """Return the values that the template draws for one line: places in a drawing of ``WIDTH`` by ``HEIGHT``."""
-    points = [point for point in line["points"] if isinstance(point["value"], (int, float))]
-    ends = [end for point in points for end in (point["value"], *(point["interval"] or ()))]
-    low, high = _range(min(ends, default=0.0), max(ends, default=1.0))
-    first, last = (min(steps), max(steps)) if steps else (0, 1)
+def _standings(lines: Sequence[Mapping[str, Any]], newest: int | None) -> Iterator[dict[str, Any]]:
+    """Return the state of each task for the top of the page: the verdict on the newest checkpoint, the best one, and
+    the way from the first one.
+    """
+    for line in lines:
+        points = [point for point in line["points"] if isinstance(point["value"], (int, float))]
+        own = next((point for point in points if point["step"] == newest), None)
+        if own is None:
+            continue
+        first = points[0]
+        best = next((point for point in points if point["step"] == line["best"]), None)
+        since = value(own["value"] - first["value"])
+        yield {
+            "text": newest_verdict(line, own),
+            "more": newest_remarks(line, own),
+            "tone": _tone(own),
+            "best": "" if best is None else f"step {best['step']:,}, {_valued(best)}",
+            "is_newest_best": best is own,
+            "since": ""
+            if first is own
+            else f"{since if since.startswith('-') else '+' + since} since step {first['step']:,} "
+            f"({value(first['value'])} to {value(own['value'])})",
+        }
 
-    across = Axis(first, last, _LEFT, WIDTH - _RIGHT, is_whole=True)
-    upwards = Axis(low, high, HEIGHT - _BOTTOM, _TOP)
-    x, y = across.place, upwards.place
+
+def _valued(point: Mapping[str, Any]) -> str:
+    between = "" if point["interval"] is None else f" (95 % interval {own_interval(point)})"
+    return f"{value(point['value'])}{between}"
+
+
+def _chart(line: Mapping[str, Any], steps: Sequence[int], size: Size) -> dict[str, Any]:
+    """Return the values that the template draws for one line, at a size for wide screens and at one for narrow ones."""
+    points = [point for point in line["points"] if isinstance(point["value"], (int, float))]
     newest = points[-1] if points else None
     return {
         "title": title(line),
@@ -120,6 +164,23 @@ def _chart(line: Mapping[str, Any], steps: Sequence[int]) -> dict[str, Any]:
         "verdict": "" if newest is None or not newest["difference"] else _sentence(newest),
         "tone": "even" if newest is None else _tone(newest),
         "description": _description(line, points),
+        "drawings": [_drawing(line, points, steps, one) for one in (size, NARROW)],
+    }
+
+
+def _drawing(
+    line: Mapping[str, Any], points: Sequence[Mapping[str, Any]], steps: Sequence[int], size: Size
+) -> dict[str, Any]:
+    """Return the places of one drawing."""
+    ends = [end for point in points for end in (point["value"], *(point["interval"] or ()))]
+    low, high = _range(min(ends, default=0.0), max(ends, default=1.0))
+    first, last = (min(steps), max(steps)) if steps else (0, 1)
+
+    across = Axis(first, last, size.left, size.width - size.right, is_whole=True)
+    upwards = Axis(low, high, size.height - size.bottom, size.top)
+    x, y = across.place, upwards.place
+    return {
+        "size": size,
         "bands": [_band(part, x, y) for part in _parts(points) if len(part) > 1],
         "path": " ".join(
             f"{'M' if place == 0 else 'L'}{x(point['step']):.1f} {y(point['value']):.1f}"
@@ -138,14 +199,15 @@ def _chart(line: Mapping[str, Any], steps: Sequence[int]) -> dict[str, Any]:
                 "tone": _tone(point) if point["difference"] else "first",
                 "is_best": point["step"] == line["best"] and len(points) > 1,
                 "label": f"{max(y(point['value']) - 9, 10):.1f}",
-                "anchor": _anchor(x(point["step"])),
+                "anchor": _anchor(x(point["step"]), size),
                 "text": _told(point),
             }
             for point in points
         ],
         "y_ticks": [{"y": f"{tick.at:.1f}", "text": tick.text} for tick in upwards.ticks(_Y_TICKS)],
         "x_ticks": [
-            {"x": f"{tick.at:.1f}", "text": tick.text, "anchor": _anchor(tick.at)} for tick in across.ticks(_X_TICKS)
+            {"x": f"{tick.at:.1f}", "text": tick.text, "anchor": _anchor(tick.at, size)}
+            for tick in across.ticks(max(int(size.width / _PX_PER_X_TICK), 2))
         ],
     }
 
@@ -174,8 +236,8 @@ def _range(low: float, high: float) -> tuple[float, float]:
     return low - _MARGIN * reach, high + _MARGIN * reach
 
 
-def _anchor(x: float) -> str:
-    return "end" if x > WIDTH - _RIGHT - _LABEL else "start" if x < _LEFT + _LABEL else "middle"
+def _anchor(x: float, size: Size) -> str:
+    return "end" if x > size.width - size.right - _LABEL else "start" if x < size.left + _LABEL else "middle"
 
 
 def _sentence(point: Mapping[str, Any]) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from polymeter.report.comparison.text import interval, p_value, sentence, signed, value
+from polymeter.report.comparison.verdicts import remarks
+from polymeter.report.comparison.verdicts import verdict as pair_verdict
 from polymeter.report.formatting import DASH, count, listing, number, one_line
 
 Line = Mapping[str, Any]
@@ -92,6 +94,21 @@ def sentences(document: Mapping[str, Any]) -> Iterator[str]:
             continue
         score = {**found, "kind": line["kind"], "title": title(line), "metric": metric(line)}
         yield sentence(score, f"step {found['to']:,}", f"step {newest:,}") + best
+
+
+def newest_verdict(line: Line, point: Point) -> str:
+    """Return the verdict on the newest checkpoint in one sentence."""
+    found, step = point["difference"], f"step {point['step']:,}"
+    if found is None:
+        return f"S{step[1:]} has {_with_interval(point)} on {title(line)}; nothing is measured to compare it with."
+    score = {**found, "kind": line["kind"], "title": title(line), "metric": metric(line)}
+    sentence = pair_verdict(score, f"step {found['to']:,}", step)
+    return sentence[0].upper() + sentence[1:]
+
+
+def newest_remarks(line: Line, point: Point) -> str:
+    """Return what a reader should know beside the verdict on the newest checkpoint; may be empty."""
+    return "" if point["difference"] is None else remarks({**point["difference"], "kind": line["kind"]})
 
 
 def troubles(document: Mapping[str, Any]) -> Iterator[str]:

@@ -84,8 +84,28 @@ def legend(document: Mapping[str, Any]) -> Iterator[str]:
     if any(cell is not None and not cell["is_comparable"] for model in document["models"] for cell in model["cells"]):
         yield "A number without a rank is not comparable with the others of its column; its footnote gives the reason."
     yield from (one_line(note) for note in document["notes"])
-    for left_out in document["left_out"]:
-        yield f"Left out: {one_line(left_out['path'])}: {one_line(left_out['why'])}"
+    yield from left_out(document)
+
+
+def left_out(document: Mapping[str, Any]) -> Iterator[str]:
+    """Return the runs that are left out, each with the reason."""
+    for run in document["left_out"]:
+        yield f"Left out: {one_line(run['path'])}: {one_line(run['why'])}"
+
+
+def page_notes(document: Mapping[str, Any]) -> Iterator[str]:
+    """Return the meaning of the numbers as short sentences, for a page that shows intervals as bars."""
+    level = f"{document['level']:.0%}".replace("%", " %")
+    yield f"A bar is the {level} interval of a value. All bars of a column share one axis."
+    yield (
+        "Rank 2–4 means: one model is shown to be better, and the order of the next three is open. A line between rows "
+        "means: all models above it differ from all below it by more than noise."
+    )
+    for method, names in _by_method(document).items():
+        yield f"Ranks of {listing(names)}: {_METHODS[method]}, {level}, with Holm's correction over all pairs."
+    if any(cell is not None and not cell["is_comparable"] for model in document["models"] for cell in model["cells"]):
+        yield "A value without a rank is not comparable with its column; its footnote gives the reason."
+    yield from (one_line(note) for note in document["notes"])
 
 
 def _by_method(document: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.report.scales import MainMetric, metrics_of
@@ -30,11 +30,13 @@ class SampleOrder:
         places: The place of each sample in the dataset's order, the first to show first.
         failed: For each place 1 if the sample has no score, else 0.
         main: The metric that determines the worst ones; ``None``: no metric of the task has a number for each sample.
+        extents: The least and greatest value of each metric, by its label; without metrics that have no number.
     """
 
     places: array[int]
     failed: bytearray
     main: MainMetric | None
+    extents: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def n_failed(self) -> int:
@@ -75,7 +77,18 @@ def order_of(task: Mapping[str, Any], samples: Iterable[Sample]) -> SampleOrder:
     scored = [place for place, is_failed in enumerate(failed) if not is_failed]
     worst = sorted((place for place in scored if not math.isnan(goods[place])), key=goods.__getitem__) if main else []
     others = _in_turn(worst, _spread(scored), _WORST_IN_TURN)
-    return SampleOrder(array("q", _in_turn(without, others, _FAILED_IN_TURN)), failed, main)
+    places = array("q", _in_turn(without, others, _FAILED_IN_TURN))
+    return SampleOrder(places, failed, main, dict(_extents(metrics, values)))
+
+
+def _extents(
+    metrics: Sequence[MainMetric], values: Sequence[array[float]]
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    for metric, column in zip(metrics, values, strict=True):
+        known = {value for value in column if not math.isnan(value)}
+        if known:
+            low, high = min(known), max(known)
+            yield metric.label, (-high, -low) if metric.is_lower_better else (low, high)
 
 
 def _values(metrics: Sequence[MainMetric], sample: Sample, *, is_failed: bool) -> list[float]:

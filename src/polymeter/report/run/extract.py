@@ -9,7 +9,9 @@ from typing import Any
 
 from polymeter.core.text.codec import json_encoder
 from polymeter.report.formatting import number
+from polymeter.report.sample_values import sample_value
 from polymeter.report.scales import MainMetric, number_of, score_label
+from polymeter.report.shown_text import shown_in_sample
 
 TEXT_LENGTH = 6000
 """The most characters of a text that are shown, outside of rows and logs."""
@@ -48,6 +50,10 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
         "doc": _plain(sample.get("doc"), DOC_TEXT_LENGTH),
         "log": _plain(sample.get("log"), DOC_TEXT_LENGTH),
         "exchanges": _plain(exchanges[:_EXCHANGES], TEXT_LENGTH),
+        "shown": [
+            [_text(one.title), [[label, _text(fact)] for label, fact in one.facts]]
+            for one in shown_in_sample(sample)[:LIST_LENGTH]
+        ],
         "more": len(exchanges) - _EXCHANGES if len(exchanges) > _EXCHANGES else None,
     }
     return {key: item for key, item in data.items() if item not in (None, [], {}, "") or key in ("answer", "id")}
@@ -80,6 +86,16 @@ def media_files(sample: Mapping[str, Any]) -> Iterator[str]:
             yield image["file"]
 
 
+def clip_files(sample: Mapping[str, Any]) -> Iterator[str]:
+    """File names of the videos of a sample's prompts that a browser can play."""
+    for exchange in _objects(sample.get("exchanges")):
+        for message in _objects((exchange.get("request") or {}).get("messages")):
+            for part in _objects(message.get("parts")):
+                video = part.get("video")
+                if isinstance(video, dict) and isinstance(video.get("clip"), str):
+                    yield video["clip"]
+
+
 def script_json(value: Any) -> str:
     """JSON that is safe inside a ``<script>`` element: nothing in it can end the element or begin a comment."""
     text = _strict_json(value)
@@ -95,7 +111,7 @@ def _objects(values: Any) -> Iterator[Mapping[str, Any]]:
 
 def _score(score: Mapping[str, Any]) -> list[Any]:
     name = score_label(str(score.get("metric")), str(score.get("filter") or "none"))
-    return [name, number(score.get("value")), number_of(score)]
+    return [name, sample_value(str(score.get("metric")), score.get("value")), number_of(score)]
 
 
 def _text(value: Any) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from polymeter.report.images import Embedded, PageMedia, thumbnail_pool
 from polymeter.report.run.choose import SampleOrder
-from polymeter.report.run.extract import media_files, sample_data, script_json
+from polymeter.report.run.extract import clip_files, media_files, sample_data, script_json
 
 _AHEAD = 16
 """The number of samples, of all tasks together, whose images are scaled down before their turn."""
@@ -36,10 +36,12 @@ class Cut:
     Attributes:
         text: The JSON text that its script reads.
         files: The names of its media, each once.
+        clips: The names of its videos, which a report holds if there is room left.
     """
 
     text: str
     files: tuple[str, ...]
+    clips: tuple[str, ...] = ()
 
     @property
     def n_bytes(self) -> int:
@@ -65,7 +67,8 @@ class TaskSamples:
     def cut(self, place: int) -> Cut:
         """The sample at a place."""
         data = sample_data(self.samples[place], self.number, self.order.main)
-        return Cut(script_json(data), tuple(dict.fromkeys(media_files(data))))
+        files, clips = (tuple(dict.fromkeys(names(data))) for names in (media_files, clip_files))
+        return Cut(script_json(data), files, clips)
 
 
 @dataclass(slots=True)

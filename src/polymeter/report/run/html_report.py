@@ -18,8 +18,10 @@ from polymeter.report.run.extract import script_json
 from polymeter.report.run.failures import failures_of
 from polymeter.report.run.fitting import Fitting, TaskSamples, fit
 from polymeter.report.run.provenance import headline, provenance
+from polymeter.report.run.report_title import report_title
 from polymeter.report.run.usage_table import usage_table
-from polymeter.report.scales import MainMetric, bars, metrics_of
+from polymeter.report.scales import MainMetric, axis, bars, metrics_of, score_label
+from polymeter.report.shown_text import shown_lines
 from polymeter.report.table import footnotes, table_lines, title_of
 
 MAX_BYTES = 20_000_000
@@ -31,8 +33,11 @@ _PIECE = 1 << 20
 _AT_ONCE = 16
 _WRITTEN_AT_ONCE = 64
 """Samples that reach the temporary file in one call of it."""
-_STYLES = ("base.css", "table.css", "samples.css", "detail.css")
-_SCRIPTS = ("dom.js", "diff.js", "exchange.js", "drawn.js", "answer.js", "detail.js", "filters.js", "samples.js")
+_STYLES = ("base.css", "table.css", "report.css", "samples.css", "detail.css")
+_SCRIPTS = (
+    *("dom.js", "diff.js", "exchange.js", "question.js", "drawn.js", "answer.js", "conversation.js", "detail.js"),
+    *("filters.js", "samples.js"),
+)
 
 Wanted = int | Literal["all"] | None
 """The number of samples of each task in a report; ``None``: as many as fit."""
@@ -96,11 +101,12 @@ def html_report(
             _facts(results, task, name, places) for task, name, places in zip(tasks, names, shown.places, strict=True)
         ]
         data.write(f'{{"tasks":{script_json(facts)},"samples":[')
-        files, n_bytes = _write_samples(data, tasks, shown)
+        files, clips, n_bytes = _write_samples(data, tasks, shown)
         data.write("]}")
         if wanted is not None:
             shown.is_smaller = n_bytes + sum(map(media.uri_size, files)) + taken > max_bytes
-        counts = _write_media(pictures, files, media, shown)
+        room = max_bytes - taken - n_bytes
+        counts = _write_media(pictures, files, clips, media, shown, room)
         limit = max_bytes if wanted is None else None
         statement = _statement(facts, counts, limit, is_partial=results.get("status") == "partial")
         page = _frame(manifest, results, statement, has_samples=any(shown.places))
@@ -121,18 +127,21 @@ def _frame(
     """The page without its samples and their media."""
     lines = table_lines(results)
     head = headline(manifest, results)
+    title = report_title(manifest, head.model, lines)
     values = {
         "head": head,
+        "heading": title,
         "rows": [*zip(lines, bars(lines), strict=True)],
         "columns": page_columns(lines),
         "footnotes": footnotes(results),
+        "shown": shown_lines(results),
         "failures": failures_of(results),
         "usage": usage_table(manifest, results),
         "provenance": provenance(manifest),
         "statement": statement,
         "has_samples": has_samples,
     }
-    return FramedPage("report.html", head.model, _STYLES, _SCRIPTS, values=values)
+    return FramedPage("report.html", title.with_day, _STYLES, _SCRIPTS, values=values)
 
 
 def _explicit(tasks: Sequence[TaskSamples], wanted: int | Literal["all"]) -> Fitting:
@@ -147,14 +156,24 @@ def _facts(results: Mapping[str, Any], task: TaskSamples, name: str, places: Seq
         "name": name,
         "title": title_of(results, "task", name),
         "metric": clean(main.label) if main else None,
-        "scales": {clean(one.label): _scale(one) for one in metrics_of(results["tasks"][name])},
+        "scales": {clean(one.label): _scale(one, task) for one in metrics_of(results["tasks"][name])},
+        "lower": {clean(label): is_lower for label, is_lower in _directions(results["tasks"][name])},
         "columns": [*_subset_columns(results["tasks"][name])],
-        "lower": bool(main and main.is_lower_better),
+        "is_lower_better": bool(main and main.is_lower_better),
         "shown": len(places),
         "total": len(task.order.places),
         "failed": task.order.n_failed,
         "failed_shown": sum(task.order.failed[place] for place in places),
     }
+
+
+def _directions(task: Mapping[str, Any]) -> Iterator[tuple[str, bool | None]]:
+    """The metrics of a task: whether a lower value is better; ``None``: neither is."""
+    for result in task.get("results", ()):
+        if not result.get("subset"):
+            is_higher_better = result.get("higher_is_better")
+            label = score_label(str(result["metric"]), str(result.get("filter")))
+            yield label, None if is_higher_better is None else not is_higher_better
 
 
 def _subset_columns(task: Mapping[str, Any]) -> dict[str, None]:
@@ -163,15 +182,18 @@ def _subset_columns(task: Mapping[str, Any]) -> dict[str, None]:
     return dict.fromkeys(str(path[0]) for path in paths if len(path) == 2)
 
 
-def _scale(metric: MainMetric) -> list[float] | None:
-    return None if metric.scale is None else [metric.scale.low, metric.scale.high]
+def _scale(metric: MainMetric, task: TaskSamples) -> list[float] | None:
+    """Return the ends of a metric's axis, as for the same sample in the viewer; ``None``: it has none."""
+    found = axis(metric.bounds, task.order.extents.get(metric.label, ()))
+    return None if found is None else [found.low, found.high]
 
 
-def _write_samples(file: Any, tasks: Sequence[TaskSamples], shown: Fitting) -> tuple[list[str], int]:
-    """Write the shown samples as JSON, separated by commas; return the names of their media, each once, and the
-    number of bytes.
+def _write_samples(file: Any, tasks: Sequence[TaskSamples], shown: Fitting) -> tuple[list[str], list[str], int]:
+    """Write the shown samples as JSON, separated by commas; return the names of their media and of their videos, each
+    once, and the number of bytes.
     """
     names: dict[str, None] = {}
+    clips: dict[str, None] = {}
     n_bytes = 0
     texts: list[str] = []
     comma = ""
@@ -180,6 +202,7 @@ def _write_samples(file: Any, tasks: Sequence[TaskSamples], shown: Fitting) -> t
             cut = shown.cuts.get((task.number, place)) or task.cut(place)
             if cut.files:
                 names.update(dict.fromkeys(cut.files))
+            clips.update(dict.fromkeys(cut.clips))
             texts.append(cut.text)
             n_bytes += cut.n_bytes
             if len(texts) == _WRITTEN_AT_ONCE:
@@ -187,7 +210,7 @@ def _write_samples(file: Any, tasks: Sequence[TaskSamples], shown: Fitting) -> t
                 comma, texts = ",", []
     if texts:
         file.write(comma + writable(",".join(texts)))
-    return [*names], n_bytes
+    return [*names], [*clips], n_bytes
 
 
 @dataclass(slots=True)
@@ -199,8 +222,12 @@ class _SampleCounts:
     left_out: int = 0
 
 
-def _write_media(file: Any, names: Sequence[str], media: PageMedia, shown: Fitting) -> _SampleCounts:
-    """Write the media of the samples shown as a JSON object."""
+def _write_media(
+    file: Any, names: Sequence[str], clips: Sequence[str], media: PageMedia, shown: Fitting, room: int
+) -> _SampleCounts:
+    """Write the media of the samples shown as a JSON object, and of their videos those that the rest of the room holds:
+    without them, their frames are shown.
+    """
     counts = _SampleCounts(left_out=len(shown.left_out))
     comma = "{"
     for name, one in _embedded([name for name in names if name not in shown.left_out], media, shown):
@@ -208,8 +235,17 @@ def _write_media(file: Any, names: Sequence[str], media: PageMedia, shown: Fitti
             counts.missing += 1
             continue
         counts.smaller += one.size is not None
-        file.write(f"{comma}{script_json(name)}:{one.json()}")
+        text = f"{comma}{script_json(name)}:{one.json()}"
+        room -= len(text)
+        file.write(text)
         comma = ","
+    for name in clips:
+        n_bytes = media.uri_size(name)
+        clip = media.whole(name) if 0 < n_bytes <= room else None
+        if clip is not None:
+            room -= n_bytes
+            file.write(f"{comma}{script_json(name)}:{clip.json()}")
+            comma = ","
     file.write("{}" if comma == "{" else "}")
     return counts
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.report.formatting import clean, number
+from polymeter.report.sample_values import sample_value
+from polymeter.report.shown_text import shown_in_sample
 from polymeter.store.media import media_path
 
 _MEDIA = ("image", "audio", "video")
@@ -47,13 +49,16 @@ def _lines(task: str, sample: Mapping[str, Any], media: Path) -> Iterator[str]:
         yield from _answer(exchange.get("response") or {}, media)
     if not exchanges:
         yield "\n── No request of this sample was answered."
+    if shown := shown_in_sample(sample):
+        yield "\n── shown"
+        yield from (one.line for one in shown)
     yield "\n── score"
     for name in ("target", "answer", "explanation"):
         if sample.get(name) is not None:
             yield f"{name}: {_visible(sample[name])}"
     for score in sample.get("scores") or ():
         of_filter = "" if score.get("filter") in (None, "none") else f" ({score['filter']})"
-        yield f"{score.get('metric')}{of_filter} = {number(score.get('value'))}"
+        yield f"{score.get('metric')}{of_filter} = {sample_value(str(score.get('metric')), score.get('value'))}"
     if sample.get("judge_rules"):
         yield f"verdict read by: {', '.join(str(rule) for rule in sample['judge_rules'] if rule)}"
     if not sample.get("scores"):
@@ -108,6 +113,10 @@ def _answer(response: Mapping[str, Any], media: Path) -> Iterator[str]:
             yield f"tool calls: {_json(output['tool_calls'])}"
         if output.get("finish_reason") not in (None, "stop"):
             yield f"→ ended by: {output['finish_reason']}"
+        if "images" in (output.get("cut") or {}):
+            yield "→ the processor scaled images down"
+        if "prompt" in (output.get("cut") or {}):
+            yield "→ the prompt was truncated"
 
 
 def _visible(text: Any) -> str:

@@ -2,6 +2,7 @@
 const DATA = readJson("data");
 const IMAGES = readJson("pictures");
 const CHUNK = 30;
+const LONGEST_HEAD = 160;
 const byId = (id) => document.getElementById(id);
 let matches = [];
 let limit = CHUNK;
@@ -51,12 +52,37 @@ function mediaNodes(messages) {
   return messages.flatMap((message) => message.parts || []).filter((part) => !("text" in part)).map((part) => partNode(part, false));
 }
 
+// The question, as the head of a card: the last text that the user said.
+function questionOf(sample) {
+  const users = sample.messages.filter((message) => message.role === "user");
+  const texts = users.map((message) => (message.parts || []).map((part) => part.text || "").join(" ").trim()).filter(Boolean);
+  return texts.length ? texts[texts.length - 1].replace(/\s+/g, " ") : "";
+}
+
+function fileOf(sample) {
+  const parts = sample.messages.flatMap((message) => message.parts || []).filter((part) => !("text" in part));
+  const media = parts.flatMap((part) => Object.values(part)).find((one) => one && typeof one === "object" && one.name);
+  return media ? String(media.name) : "";
+}
+
+function headOf(sample) {
+  const said = questionOf(sample) || fileOf(sample) || `Sample ${sample.id}`;
+  return said.length > LONGEST_HEAD ? `${said.slice(0, LONGEST_HEAD - 1)}…` : said;
+}
+
+// The head has a short question already; a longer prompt is folded.
+function promptNode(sample) {
+  const said = sample.messages.flatMap((message) => (message.parts || []).map((part) => part.text || "")).join(" ").replace(/\s+/g, " ").trim();
+  if (!said || said === headOf(sample)) return null;
+  return el("details", { class: "whole-prompt" }, el("summary", {}, "Whole prompt"), promptBlock(sample.messages));
+}
+
 function askedNode(sample) {
   const media = mediaNodes(sample.messages);
   const target = typeof sample.target === "string" ? block("Expected", "", el("pre", { class: "text" }, sample.target)) : null;
   return el("div", { class: media.length ? "asked with-media" : "asked" },
     media.length ? el("div", { class: "images" }, media) : null,
-    el("div", { class: "texts" }, promptBlock(sample.messages), target));
+    el("div", { class: "texts" }, promptNode(sample), target));
 }
 
 function sideNode(sample, side, number) {
@@ -69,7 +95,7 @@ function sideNode(sample, side, number) {
   const made = outputs.flatMap((output) => output.images || []);
   return el("section", { class: sample.won.includes(number) ? "side won" : "side" },
     el("h4", {}, DATA.runs[number], verdict ? el("span", { class: "aside" }, verdict === "identical" ? "as expected" : verdict) : null,
-      el("span", { class: "score" }, side.status === "ok" ? side.value || "no value" : "no score")),
+      el("span", { class: typeof side.step === "number" ? `score value v${side.step}` : "score" }, side.status === "ok" ? side.value || "no value" : "no score")),
     side.status !== "ok" ? el("div", { class: "failure" }, el("pre", { class: "text" }, `${side.status}: ${(side.error || {}).message || "no message was recorded"}`)) : null,
     side.messages ? [el("h5", {}, "Its own prompt"), promptBlock(side.messages), mediaNodes(side.messages)] : null,
     made.length ? el("div", { class: "gallery" }, made.map((file) => imageFigure({ file }, false, { kind: "made" }))) : null,
@@ -85,7 +111,7 @@ function who(sample) {
   const said = others.map((name, number) => {
     const which = outcome(sample.gains[number]);
     if (which === "x") return "no score in one run";
-    if (which === "0") return others.length > 1 ? `${name} as good` : "equal scores";
+    if (which === "0") return others.length > 1 ? `${name} as good` : "equal";
     return which === "1" ? `${name} is better` : others.length > 1 ? `${name} is worse` : `${first} is better`;
   });
   const tones = new Set(sample.gains.map(outcome));
@@ -97,8 +123,8 @@ function cardNode(sample) {
   const task = DATA.tasks[sample.task];
   return el("li", { class: "card" },
     el("header", { class: "card-head" },
-      el("h3", {}, /^\d+$/.test(sample.id) ? `Sample ${sample.id}` : sample.id),
-      el("span", { class: "aside" }, [task.title, ...sample.subsets, task.metric].filter(Boolean).join(" · ")),
+      el("h3", {}, headOf(sample)),
+      el("span", { class: "aside" }, [fileOf(sample), `sample ${sample.id}`, task.title, ...sample.subsets, task.metric].filter(Boolean).join(" · ")),
       who(sample)),
     askedNode(sample),
     el("div", { class: "sides" }, sample.sides.map((side, number) => sideNode(sample, side, number))));

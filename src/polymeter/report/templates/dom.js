@@ -1,5 +1,15 @@
 // Small helpers to build elements. Text only ever enters the report through textContent.
-const SVG = "http://www.w3.org/2000/svg";
+
+// Characters that would change the display of other text, or cannot be seen, are replaced by their numbers. Joiners
+// stand inside letters and emoji.
+const UNSEEN = /([\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00a0\u00ad\u034f\u061c\u180e\u2000-\u200b\u200e\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufeff\ufff9-\ufffb])/u;
+const EXACT = ["pre", "del", "ins"];
+
+function seen(text) {
+  return text.split(UNSEEN).map((part, place) => (place % 2
+    ? el("span", { class: "character" }, `U+${part.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`)
+    : part)).filter((part) => part !== "");
+}
 
 function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -9,25 +19,11 @@ function el(tag, attributes = {}, ...children) {
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat(Infinity)) {
-    if (child !== null && child !== undefined && child !== false) node.append(child);
+    if (child === null || child === undefined || child === false) continue;
+    if (typeof child === "string" && EXACT.includes(tag) && UNSEEN.test(child)) node.append(...seen(child));
+    else node.append(child);
   }
   return node;
-}
-
-function svg(tag, attributes, ...children) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  node.append(...children);
-  return node;
-}
-
-// A short scale with a needle at `place` (0 to 1).
-function gauge(place, width) {
-  const x = 1 + Math.min(Math.max(place, 0), 1) * (width - 2);
-  return svg("svg", { viewBox: `0 0 ${width} 8`, width, height: 8, class: "gauge", "aria-hidden": "true" },
-    svg("path", { class: "rail", d: `M0 4h${width}` }),
-    svg("path", { class: "fill", d: `M0 4H${x.toFixed(1)}` }),
-    svg("path", { class: "needle", d: `M${x.toFixed(1)} 0v8` }));
 }
 
 function plural(n, noun) {

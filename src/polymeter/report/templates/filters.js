@@ -10,7 +10,7 @@ function fill(select, entries) {
 function words(sample) {
   if (!sample.words) {
     const prompt = promptOf(sample).flatMap((message) => (message.parts || []).map((part) => part.text || ""));
-    const all = [sample.id, ...(sample.subset || []), sample.target, answerOf(sample), (sample.error || {}).message, ...prompt];
+    const all = [sample.id, fileName(sample), ...(sample.subset || []), sample.target, answerOf(sample), (sample.error || {}).message, ...prompt];
     Object.defineProperty(sample, "words", { value: all.filter(Boolean).join("\n").toLowerCase() });
   }
   return sample.words;
@@ -39,7 +39,7 @@ function rate(samples, tasks) {
     const ranks = new Map(sorted.map((value, place) => [value, sorted.length > 1 ? place / (sorted.length - 1) : 0.5]));
     for (const sample of valued) {
       const place = placeOf(sample.at, scale) ?? ranks.get(sample.at);
-      sample.bad = task.lower ? place : 1 - place;
+      sample.bad = task.is_lower_better ? place : 1 - place;
     }
   });
   for (const sample of samples) if (sample.bad === undefined) sample.bad = sample.status === "ok" ? -1 : 3;

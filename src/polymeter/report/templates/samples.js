@@ -1,7 +1,7 @@
 // The browser of samples: the list, the open sample, and the keys.
 const DATA = readJson("data");
 const IMAGES = readJson("pictures");
-const HAS_IMAGES = Object.keys(IMAGES).length > 0;
+const HAS_IMAGES = Object.values(IMAGES).some((one) => [one].flat()[0].startsWith("data:image/"));
 const CHUNK = 100;
 const buttons = new Map();
 let matches = [];
@@ -19,23 +19,30 @@ function markNode(sample) {
   const task = DATA.tasks[sample.task];
   const metric = byId("by-metric").value || task.metric;
   const score = (sample.scores || []).find(([name, , value]) => name === metric && typeof value === "number");
-  const place = score ? placeOf(score[2], task.scales[metric]) : null;
-  return el("span", { class: "mark-value", title: metric }, score ? (metric === task.metric ? sample.value : score[1]) : "", place === null ? null : gauge(place, 40));
+  if (!score) return el("span", { class: "mark-value", title: metric });
+  return chip(metric === task.metric ? sample.value : score[1], stepOf(score[2], metric, task), { class: "mark-value", title: metric });
+}
+
+function gistNode(sample, made) {
+  const task = DATA.tasks[sample.task];
+  const [file, asked] = [fileName(sample), oneLine(questionText(sample) || askedByRow(sample)).slice(0, 300)];
+  const answer = answerOf(sample);
+  const gist = sample.status !== "ok" ? (sample.error || {}).message || sample.status : made && !answer ? plural(drawings(sample).length, "image") : answer || "empty answer";
+  return el("span", { class: "gist" },
+    el("span", { class: "first" }, file ? el("strong", {}, file, asked ? " " : "") : null, asked || (file ? "" : nameOf(sample))),
+    el("span", { class: "second" }, oneLine(gist.slice(0, 600)).slice(0, 300)),
+    el("span", { class: "aside" }, [DATA.tasks.length > 1 ? task.title : null, nameOf(sample)].filter(Boolean).join(" · ")));
 }
 
 function rowNode(sample) {
-  const answer = answerOf(sample);
   const isOk = sample.status === "ok";
   const thumb = promptOf(sample).flatMap((message) => message.parts || []).map(pictureOf).find((note) => note && uriOf(note.file));
   const made = drawings(sample).find(({ file }) => uriOf(file));
   const uri = made ? uriOf(made.file) : thumb ? uriOf(thumb.file) : null;
-  const gist = !isOk ? (sample.error || {}).message || sample.status : made ? promptText(sample) || "image" : answer || "empty answer";
   const button = el("button", { type: "button", class: made ? "drawn" : HAS_IMAGES ? null : "of-text", "aria-current": sample === current ? "true" : null, onclick: () => open(sample, true) },
     uri ? el("img", { src: uri, alt: "", loading: "lazy", decoding: "async" }) : HAS_IMAGES ? el("span", { class: "no-thumb" }) : null,
-    el("span", { class: "gist" }, el("span", { class: "first" }, gist), el("span", { class: "aside" }, `${DATA.tasks[sample.task].title} · ${sample.id}`)),
-    isOk
-      ? markNode(sample)
-      : el("span", { class: "mark-failed" }, sample.status));
+    gistNode(sample, made),
+    isOk ? markNode(sample) : el("span", { class: "mark-failed" }, sample.status));
   buttons.set(sample, button);
   return el("li", {}, button);
 }
@@ -62,6 +69,10 @@ function drawDetail() {
     ? detailNodes(current, place, matches.length, { step, back })
     : [el("p", { class: "nothing" }, "No sample matches. Change a filter or clear the search.")];
   byId("detail").replaceChildren(...nodes);
+  // A keyboard reaches texts that may scroll, also those that are still folded.
+  for (const node of document.querySelectorAll("#detail pre")) {
+    if (node.textContent.length > 600 || node.textContent.split("\n").length > 14) node.tabIndex = 0;
+  }
 }
 
 function open(sample, isAsked) {

@@ -1,4 +1,7 @@
-"""The samples that pass the filters as a file: CSV, Parquet or JSON lines, a page of them in memory at a time."""
+"""The samples that pass the filters as a file: CSV, Parquet or JSON lines, a page of them in memory at a time.
+
+The verdicts of people stand beside the scores of the run, which they do not change here, as on the page of a sample.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polymeter.core.records.human_scores import HumanScores
 from polymeter.core.records.stored_samples import (
+    answer_digest,
     answer_text,
     error_text,
     first_messages,
@@ -21,6 +26,7 @@ from polymeter.core.records.stored_samples import (
 from polymeter.core.text.json_text import json_text
 from polymeter.core.text.spreadsheets import csv_lines
 from polymeter.viewer.browsing import Browsed, browsed
+from polymeter.viewer.pages.verdicts import mark_of
 from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
@@ -31,6 +37,8 @@ _HEAD = (
     "run", "task", "id", "index", "subset", "status", "error", "prompt", "answer", "target", "explanation",
     "input_tokens", "output_tokens", "tags", "notes",
 )  # fmt: skip
+_OF_VERDICTS = ("verdict", "why_excluded")
+_HUMAN = "human_"
 Rows = Iterator[list[dict[str, Any]]]
 
 
@@ -56,10 +64,17 @@ def _pages(own: Browsed, positions: Any) -> Iterator[list[dict[str, Any]]]:
 
 def _rows(own: Browsed, positions: Any) -> Rows:
     for page in _pages(own, positions):
-        yield [_row(own, sample) for sample in page]
+        human = _human(own, page)
+        yield [_row(own, sample, human) for sample in page]
 
 
-def _row(own: Browsed, sample: Mapping[str, Any]) -> dict[str, Any]:
+def _human(own: Browsed, page: list[dict[str, Any]]) -> HumanScores:
+    """Return the verdicts that count on some samples: those about the answers that the run has."""
+    digests = {str(sample["id"]): answer_digest(sample) for sample in page if str(sample["id"]) in own.judged}
+    return own.verdicts.scores({own.task: digests}).get(own.task, HumanScores()) if digests else HumanScores()
+
+
+def _row(own: Browsed, sample: Mapping[str, Any], human: HumanScores) -> dict[str, Any]:
     """A sample as one flat row."""
     notes = own.notes_on(str(sample["id"]))
     tokens = tokens_of(sample) or (None, None)
@@ -70,7 +85,10 @@ def _row(own: Browsed, sample: Mapping[str, Any]) -> dict[str, Any]:
         *(", ".join(dict.fromkeys(tag for note in notes for tag in note.tags)), "\n".join(note.text for note in notes)),
     )
     numbers = {f"score_{named(*key)}": value for key, value in numbers_of(sample).items()}
-    return {**dict(zip(_HEAD, values, strict=True)), **numbers}
+    name = str(sample["id"])
+    verdicts: dict[str, Any] = {"verdict": mark_of(own.judged.get(name, ())), "why_excluded": human.excluded.get(name)}
+    verdicts |= {f"{_HUMAN}{metric}": value for metric, value in human.values.get(name, {}).items()}
+    return {**dict(zip(_HEAD, values, strict=True)), **numbers, **(verdicts if own.judged else {})}
 
 
 def _text(value: Any) -> str | None:
@@ -78,7 +96,9 @@ def _text(value: Any) -> str | None:
 
 
 def _columns(own: Browsed) -> list[str]:
-    return [*_HEAD, *(f"score_{name}" for name in (own.found.index.metrics if own.found.index else ()))]
+    scores = [f"score_{name}" for name in (own.found.index.metrics if own.found.index else ())]
+    given = dict.fromkeys(name for one in own.verdicts.valid if one.task == own.task for name in one.values)
+    return [*_HEAD, *scores, *((*_OF_VERDICTS, *(f"{_HUMAN}{name}" for name in given)) if own.judged else ())]
 
 
 def _csv(own: Browsed, positions: Any) -> Iterator[bytes]:
@@ -91,12 +111,15 @@ def _csv(own: Browsed, positions: Any) -> Iterator[bytes]:
 def _jsonl(own: Browsed, positions: Any) -> Iterator[bytes]:
     """Everything that is known about each sample, and the notes on it."""
     for page in _pages(own, positions):
+        human = _human(own, page)
         for sample in page:
             notes = [
                 {"text": note.text, "tags": list(note.tags), "by": note.by, "at": note.at}
                 for note in own.notes_on(str(sample["id"]))
             ]
             line = {"run": own.run.name, "task": own.task, **sample, **({"notes": notes} if notes else {})}
+            if (name := str(sample["id"])) in own.judged:
+                line["human"] = {"scores": human.values.get(name, {}), "why_excluded": human.excluded.get(name)}
             yield json_text(line, is_compact=True).encode("utf-8", "replace") + b"\n"
 
 
@@ -105,10 +128,13 @@ def _parquet(own: Browsed, positions: Any) -> Iterator[bytes]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    whole = ("index", "input_tokens", "output_tokens")
+    whole, real = ("index", "input_tokens", "output_tokens"), ("score_", _HUMAN)
     schema = pa.schema(
         [
-            (name, pa.int64() if name in whole else pa.float64() if name.startswith("score_") else pa.large_string())
+            (
+                name,
+                pa.int64() if name in whole else pa.float64() if name.startswith(real) else pa.large_string(),
+            )
             for name in _columns(own)
         ]
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import PolymeterError
 from polymeter.report.leaderboard.page import leaderboard_values
-from polymeter.viewer.site import ALLOWED, PageRequest, Viewer, ViewerPage
+from polymeter.viewer.site import ALLOWED, PageRequest, Viewer, ViewerPage, address
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -19,7 +19,13 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
     keys = asked.all("run")
     allow = [what for what in ALLOWED if what in asked.all("allow")]
     runs = [viewer.run_named(key) for key in keys] or [run for run in viewer.shelf.runs() if run.status == "complete"]
-    told: dict[str, Any] = {"chosen": [run for run in runs if run.key in keys], "allow": allow, "allowed": ALLOWED}
+    sort, order = asked.get("sort"), asked.get("order")
+    told: dict[str, Any] = {
+        "chosen": [run for run in runs if run.key in keys],
+        "allow": allow,
+        "allowed": ALLOWED,
+        "sort": sort,
+    }
     for run in runs:
         viewer.shelf.check(run.path)
     if not runs:
@@ -30,7 +36,13 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
         document = viewer.remember((_PATH, *paths, states, *allow), lambda: viewer.services.leaderboard(paths, allow))
     except PolymeterError as error:
         return viewer.html("leaderboard_page.html", trouble=error.what, hint=error.hint or "", **told)
-    return viewer.html("leaderboard_page.html", trouble="", hint="", **told, **leaderboard_values(document))
+    kept = [*(("run", key) for key in keys), *(("allow", what) for what in allow)]
+
+    def link(key: str, direction: str) -> str:
+        return address(_PATH, [*kept, ("sort", key), ("order", direction)])
+
+    values = leaderboard_values(document, sort, order, link)
+    return viewer.html("leaderboard_page.html", trouble="", hint="", **told, **values)
 
 
 PAGES = (ViewerPage(_PATH, show, menu="Leaderboard", order=20),)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from polymeter.report.run.provenance import Section, provenance
 from polymeter.viewer.browsing import other_runs
+from polymeter.viewer.overview.records import in_order, machine, measured, settings
 from polymeter.viewer.shelf import RunInShort
 from polymeter.viewer.site import PageRequest, Viewer, ViewerPage
 
@@ -19,14 +20,20 @@ _ABSENT = "–"
 def show(viewer: Viewer, asked: PageRequest) -> Response:
     """The page."""
     run = viewer.run(asked)
-    sections = _sections(viewer, run)
+    manifest = viewer.shelf.open(run).read_manifest()
+    sections = provenance(manifest)
     against = asked.get("against")
     other = viewer.run_named(against) if against and against != run.key else None
     return viewer.run_html(
         "manifest.html",
         run,
         _PATH,
-        sections=sections,
+        heads=[
+            ("What was measured", measured(manifest)),
+            ("Settings", settings(manifest)),
+            ("Machine and versions", machine(manifest)),
+        ],
+        sections=in_order(sections),
         others=[*other_runs(viewer, run)],
         other=other,
         differences=_differences(sections, _sections(viewer, other)) if other else [],

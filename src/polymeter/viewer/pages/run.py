@@ -1,4 +1,4 @@
-"""One run: its numbers with intervals, its subsets, its failures, its usage, and its progress."""
+"""One run: its result in one look, its settings, its parts, its failures, its usage, and its progress."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ import numpy as np
 
 from polymeter.core.errors import PolymeterError
 from polymeter.report.columns import page_columns
-from polymeter.report.formatting import one_line
+from polymeter.report.formatting import count, one_line
 from polymeter.report.run.provenance import headline
+from polymeter.report.run.truncation_text import truncation_sentences
 from polymeter.report.run.usage_table import usage_table
-from polymeter.report.scales import Bar, bars
-from polymeter.report.table import Line, footnotes, table_lines, title_of
+from polymeter.report.scales import bars
+from polymeter.report.shown_text import shown_lines
+from polymeter.report.table import footnotes, table_lines, title_of
 from polymeter.store.folder import RunFolder
 from polymeter.store.reading.failures import FailureKind, failures_of_run
-from polymeter.viewer.notes import read_notes, tag_counts
+from polymeter.store.verdicts import read_verdicts
+from polymeter.viewer.notes import tag_counts
+from polymeter.viewer.overview.breakdown import Breakdown, category_breakdowns, subset_breakdowns
+from polymeter.viewer.overview.in_short import ScoreInShort, scores_in_short
+from polymeter.viewer.overview.outcomes import outcomes
+from polymeter.viewer.overview.progressing import progress_of
+from polymeter.viewer.overview.refusal import refusal_of
+from polymeter.viewer.overview.settings import settings_of
+from polymeter.viewer.pages.verdicts import in_short
 from polymeter.viewer.sample_index import SampleIndex
 from polymeter.viewer.shelf import RunInShort
 from polymeter.viewer.site import PageRequest, Viewer, ViewerPage, address
@@ -25,7 +35,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 PATH = "/run/{run}"
-_MOST_SUBSETS = 400
+_MOST_SAMPLES = 200_000
+"""The most samples of a task whose scores by category are computed for this page; the page Plots has them of more."""
+_IN_HEADLINE = ("Scored", "Imported from")
 _MOST_MADE = 6
 """The most tasks whose indexes are made to show their usage."""
 
@@ -37,37 +49,83 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
     results = viewer.results(run, folder)
     lines = table_lines(results)
     drawn = [*zip(lines, bars(lines), strict=True)]
-    manifest = folder.read_manifest()
+    manifest, noted = folder.read_manifest(), viewer.notes(run)
+    head = headline(manifest, results)
+    indexes = [*_indexes(viewer, run, folder)]
+    top = [score for score in scores_in_short(results) if score.is_top]
+    n_planned, n_scored, n_ended = _counts(run, results)
     return viewer.run_html(
         "run.html",
         run,
         PATH,
-        head=headline(manifest, results),
+        is_part=asked.is_part,
+        title=_title(run, results, top),
+        top=top,
+        why_none=next((line.no_interval for line in lines if line.number is not None), ""),
+        n_planned=n_planned,
+        n_scored=n_scored,
+        n_failed=max(n_ended - n_scored, 0),
+        facts=[pair for pair in head.facts if pair[0] not in (*_IN_HEADLINE, "Duration" if run.is_live else "")],
+        settings=settings_of(manifest),
+        progress=progress_of(viewer, run, folder, results) if run.is_live else None,
+        refusal=refusal_of(run, results),
+        listed=("error", "refused", "truncated", "unscored"),
         usage=usage_table(manifest, results),
         rows=[row for row in drawn if not row[0].subset],
         columns=page_columns(lines),
-        subsets=[*_subsets(results, drawn)],
-        footnotes=footnotes(results),
+        breakdowns=[*subset_breakdowns(run.key, results, drawn), *_categories(run, results, indexes)],
+        outcomes=[*outcomes(run, results, indexes)],
+        footnotes=[*_footnotes(run, results)],
+        shown=shown_lines(results),
         failures=[*_failures(run, folder, results)],
-        costs=[*_costs(viewer, run, folder, results)],
-        notes=tag_counts(read_notes(run.path)),
-        n_notes=len(read_notes(run.path)),
+        costs=[*_costs(results, indexes)],
+        notes=tag_counts(noted),
+        n_notes=len(noted),
+        verdicts=in_short(read_verdicts(run.path)),
         elsewhere=viewer.shelf.journal_is_elsewhere(run),
         results=results,
     )
 
 
-def _subsets(results: Mapping[str, Any], drawn: list[tuple[Line, Bar | None]]) -> Iterator[dict[str, Any]]:
-    """The numbers of each task's subsets, with a link to the samples of each."""
-    for name in results.get("tasks", {}):
-        rows, label = [], ""
-        for line, bar in drawn:
-            if line.name == name and line.kind == "task" and line.subset:
-                label = "/".join(line.subset)
-                rows.append({"line": line, "bar": bar, "label": label})
-        if rows:
-            title = title_of(results, "task", name)
-            yield {"task": name, "title": title, "rows": rows[:_MOST_SUBSETS], "n": len(rows)}
+def _title(run: RunInShort, results: Mapping[str, Any], top: list[ScoreInShort]) -> str:
+    """The task or group that was measured, or the number of tasks."""
+    if len(top) == 1:
+        return top[0].title
+    if len(run.tasks) == 1:
+        return title_of(results, "task", run.tasks[0])
+    return count(len(run.tasks), "task")
+
+
+def _counts(run: RunInShort, results: Mapping[str, Any]) -> tuple[int, int, int]:
+    """The number of samples planned, scored and ended."""
+    tasks = results.get("tasks", {}).values()
+    planned = sum(int(task.get("n_samples") or 0) for task in tasks) or run.n_planned
+    scored = sum(int(task.get("n_scored") or 0) for task in tasks)
+    ended = sum(int(n) for task in tasks for n in (task.get("statuses") or {}).values())
+    return planned, scored, ended
+
+
+def _categories(
+    run: RunInShort, results: Mapping[str, Any], indexes: list[tuple[str, SampleIndex]]
+) -> Iterator[Breakdown]:
+    """The main scores by category, of a run with one task that is small enough to read them for this page."""
+    has_subsets = any(
+        one.get("subset") for task in results.get("tasks", {}).values() for one in task.get("results", ())
+    )
+    if len(indexes) == 1 and indexes[0][1].n <= _MOST_SAMPLES and not has_subsets:
+        task, index = indexes[0]
+        yield from category_breakdowns(run.key, task, index, index.main(results.get("tasks", {}).get(task, {})))
+
+
+def _footnotes(run: RunInShort, results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Return the notes below the table, each with the address of the samples that it counts, if any."""
+    links = {
+        sentence.text: address(f"/run/{run.key}/samples", (("task", name), ("cut", sentence.kind)))
+        for name, task in results.get("tasks", {}).items()
+        for sentence in truncation_sentences(title_of(results, "task", name), task)
+    }
+    for note in footnotes(results):
+        yield note, links.get(note, "")
 
 
 def _failures(run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -95,15 +153,22 @@ def _failures(run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) ->
             }
 
 
-def _costs(viewer: Viewer, run: RunInShort, folder: RunFolder, results: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return the usage of the samples of each task that has an index. Indexes of many tasks are not made for it."""
+def _indexes(viewer: Viewer, run: RunInShort, folder: RunFolder) -> Iterator[tuple[str, SampleIndex]]:
+    """The tasks that have an index of their samples. Indexes of many tasks are not made for this page."""
     is_made = len(run.tasks) <= _MOST_MADE
     for task in run.tasks:
         try:
             index = viewer.indexes.find(folder, task).index if is_made else viewer.indexes.known(folder, task)
         except PolymeterError:  # this page shows the rest; the page of samples reports what is wrong
             continue
-        if index is not None and index.n and any((cost := _cost(index)).values()):
+        if index is not None and index.n:
+            yield task, index
+
+
+def _costs(results: Mapping[str, Any], indexes: list[tuple[str, SampleIndex]]) -> Iterator[dict[str, Any]]:
+    """Return the usage of the samples of each task that has an index."""
+    for task, index in indexes:
+        if any((cost := _cost(index)).values()):
             yield {"title": title_of(results, "task", task), "n": index.n, **cost}
 
 

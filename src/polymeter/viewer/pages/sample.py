@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
 from polymeter.core.errors import PlanError
 from polymeter.core.text.json_text import json_text
-from polymeter.report.content import Block, BlockView, RunMedia, blocks
+from polymeter.report.content import Block, BlockView, RunMedia, blocks, heading
 from polymeter.report.formatting import one_line
 from polymeter.store.exports.export import read_some
 from polymeter.viewer.browsing import Browsed, browsed
 from polymeter.viewer.pages.media import address_of
 from polymeter.viewer.pages.samples import AT_ONCE
+from polymeter.viewer.pages.verdicts import form
 from polymeter.viewer.site import NotFoundError, PageRequest, Viewer, ViewerPage, see
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
         )
     sample = read[0]
     name = str(sample["id"])
+    view = replace(sample_view(own, sample), is_headed=True)
     here = own.address("sample", (("index", str(index)),))
     return viewer.run_html(
         "sample.html",
@@ -47,9 +50,11 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
         own=own,
         sample=sample,
         name=one_line(name),
+        heading=heading(view),
         notes=own.notes_on(name),
+        verdicts=form(own, sample),
         here=here,
-        blocks=shown_blocks(own, sample),
+        blocks=blocks(view),
         **_steps(own, position),
     )
 
@@ -76,15 +81,21 @@ def _read(own: Browsed, index: int) -> list[dict[str, Any]]:
 
 
 def shown_blocks(own: Browsed, sample: Mapping[str, Any], key: str = "") -> list[Block]:
-    """Return the blocks of a sample.
+    """Return the blocks of a sample that stands beside others.
 
     Args:
         own: Its task in its run.
         sample: The sample.
         key: A word that distinguishes it from others on the same page.
     """
+    return blocks(sample_view(own, sample, key))
+
+
+def sample_view(own: Browsed, sample: Mapping[str, Any], key: str = "") -> BlockView:
+    """Return the data of a sample's blocks; arguments as for ``shown_blocks``."""
     media = RunMedia(own.folder.media, lambda name: address_of(own.run.key, name))
-    return blocks(BlockView(own.task, sample, media, own.of_task, own.folder.read_manifest(), key))
+    extents = {} if own.found.index is None else own.found.index.facts["metrics"]
+    return BlockView(own.task, sample, media, own.of_task, own.folder.read_manifest(), key, extents)
 
 
 def _index_of(own: Browsed, name: str) -> int:

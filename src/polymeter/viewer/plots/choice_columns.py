@@ -15,6 +15,7 @@ MOST_LABELS = 200
 """The most labels that a column keeps: a column with more is not one of labels."""
 _LONGEST_LABEL = 60
 _NONE, _OTHER = -1, -2
+_YES_NO = re.compile(r"(yes|no)[.!,]?", re.IGNORECASE)
 _LETTER = re.compile(r"\(?([A-Za-z])[).:]?")
 
 
@@ -48,7 +49,7 @@ class ChoiceColumns:
         target, answer = sample.get("target"), sample.get("answer")
         self._columns["target"].add(label_of(target))
         self._columns["answer"].add(label_of(answer))
-        texts, values = _weighed(sample)
+        texts, values = _likelihoods(sample)
         right, taken = matching(target, texts), matching(answer, texts)
         self._columns["target_place"].add(None if right is None else f"choice {right + 1}")
         self._columns["answer_place"].add(None if taken is None else f"choice {taken + 1}")
@@ -68,8 +69,8 @@ class ChoiceColumns:
 
 
 def label_of(value: Any) -> str | None:
-    """A target or answer as a label: on one line; a single letter without brackets and in upper case; ``None``: it is
-    none, or too long to be one.
+    """A target or answer as a label: on one line; a single letter without brackets and in upper case; yes and no
+    without a full stop; ``None``: it is none, or too long to be one.
     """
     if not isinstance(value, (str, int)):
         return None
@@ -77,10 +78,13 @@ def label_of(value: Any) -> str | None:
     letter = _LETTER.fullmatch(text)
     if letter:
         return letter[1].upper()
+    yes_no = _YES_NO.fullmatch(text)
+    if yes_no:
+        return yes_no[1].lower()
     return one_line(text).encode("utf-8", "replace").decode() if 0 < len(text) <= _LONGEST_LABEL else None
 
 
-def _weighed(sample: Mapping[str, Any]) -> tuple[list[str], list[float]]:
+def _likelihoods(sample: Mapping[str, Any]) -> tuple[list[str], list[float]]:
     """The choices of the first request for log-probabilities, and their values; empty if there is none."""
     for exchange in sample["exchanges"]:
         if exchange["role"] != "model":

@@ -35,6 +35,26 @@ class PlotTable:
 
 
 @dataclass(frozen=True, slots=True)
+class StackPart:
+    """A part of a stacked bar: its text, its place and width in percent of the bar, and its fill: a step of the colour
+    scale, or ``plain`` if neither end is better.
+    """
+
+    text: str
+    start: float
+    width: float
+    fill: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """One stacked bar: its label, and its parts from the left."""
+
+    label: str
+    parts: tuple[StackPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlotView:
     """A plot.
 
@@ -45,6 +65,7 @@ class PlotView:
         tables: The same as tables.
         chart: The data of the drawing (``static/plots.js`` describes it); ``None``: the tables are the plot.
         note: A sentence on its method; may be empty.
+        stacks: Stacked bars, which need no script; empty: the chart is the drawing.
     """
 
     name: str
@@ -53,6 +74,7 @@ class PlotView:
     tables: tuple[PlotTable, ...]
     chart: Mapping[str, Any] | None = None
     note: str = ""
+    stacks: tuple[Stack, ...] = ()
 
     @property
     def data(self) -> Markup:

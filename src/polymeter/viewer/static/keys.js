@@ -27,14 +27,20 @@
     if (link) link.click();
   }
 
+  // The first link of the site's navigation: in a folder of files, the address "/" is not that of the runs.
+  function home() {
+    const link = one("header nav a[href]");
+    if (link) link.click();
+  }
+
   const KEYS = {
     "j": () => step("[data-after]", 1),
     "k": () => step("[data-before]", -1),
     "ArrowRight": () => turn("[data-after]"),
     "ArrowLeft": () => turn("[data-before]"),
     "u": () => turn("[data-up]"),
-    "g": () => { location.href = "/"; },
-    "/": () => { const field = one("[data-search]"); if (field) { field.focus(); field.select(); } else { location.href = "/"; } },
+    "g": home,
+    "/": () => { const field = one("[data-search]"); if (field) { field.focus(); field.select(); } else home(); },
     "n": () => { const field = one("[data-note]"); if (field) { field.closest("details")?.setAttribute("open", ""); field.focus(); } },
     "?": () => help.showModal(),
   };
@@ -57,13 +63,37 @@
     }
   });
 
-  // A choice in a list of filters is shown at once; texts and numbers are shown with Enter.
+  // A choice in a list of filters is shown at once; texts and numbers are shown with Enter. htmx does so for forms that
+  // ask for a part of the page.
   document.addEventListener("change", (event) => {
-    const form = event.target.closest("form[role=search]");
+    const form = event.target.closest("form[role=search]:not([hx-get]), form[data-at-once]");
     if (form && event.target.matches("select, input[type=checkbox]")) form.requestSubmit();
   });
 
+  // Folded parts stay as the reader left them, except on a phone, where they would cover the list.
+  for (const fold of document.querySelectorAll("details[data-keep]")) {
+    const key = `open:${fold.dataset.keep}`;
+    if (window.innerWidth > 700 && sessionStorage.getItem(key)) fold.open = true;
+    fold.addEventListener("toggle", () => sessionStorage.setItem(key, fold.open ? "1" : ""));
+  }
+
+  // A page that waits for its samples has other style sheets and scripts than the page that follows, perhaps of one sample.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target, serverResponse } = event.detail;
+    if (target.id !== "waiting" || serverResponse.includes('id="waiting"')) return;
+    event.detail.shouldSwap = false;
+    location.reload();
+  });
+
   // Fields that were left empty need no place in the address.
+  document.addEventListener("htmx:configRequest", (event) => {
+    const data = event.detail.formData;
+    for (const name of new Set(data.keys())) {
+      const told = data.getAll(name).filter((value) => value !== "");
+      data.delete(name);
+      told.forEach((value) => data.append(name, value));
+    }
+  });
   document.addEventListener("submit", (event) => {
     if (event.target.method !== "get") return;
     for (const field of event.target.querySelectorAll("input[name], select[name]")) {

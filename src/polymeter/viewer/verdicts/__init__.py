@@ -1,0 +1,1 @@
+"""The verdicts that people can give on a sample: what its task and its judge allow."""
