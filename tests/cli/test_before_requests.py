@@ -63,6 +63,21 @@ class Counting(polymeter.BatchModel):
 _names = (f"counting{number}" for number in itertools.count())
 
 
+_AGENT = """\
+from evalscope.api.benchmark import AgentLoopAdapter, BenchmarkMeta
+from evalscope.api.registry import register_benchmark
+
+
+class Base(AgentLoopAdapter):
+    pass
+
+
+@register_benchmark(BenchmarkMeta(name="geo", dataset_id="geo"))
+class GeoAdapter(Base):
+    pass
+"""
+
+
 @dataclass(frozen=True)
 class Case:
     """A mistake.
@@ -678,23 +693,27 @@ NAMES = [
         at="--tasks",
     ),
     Case(
-        "an adapter of EvalScope 1.x",
-        ("This is a benchmark adapter of EvalScope 1.x, which Polymeter does not run.", "EvalScope 0.17"),
-        {
-            "geo_adapter.py": "from evalscope.api.benchmark import BenchmarkMeta, DefaultDataAdapter\n"
-            "from evalscope.api.registry import register_benchmark\n\n\n"
-            "@register_benchmark(BenchmarkMeta(name='geo', dataset_id='geo'))\n"
-            "class GeoAdapter(DefaultDataAdapter):\n    pass\n"
-        },
+        "an agent of EvalScope 1.x",
+        ("This is written for EvalScope 1.x's agents: its AgentLoopAdapter lets the model call tools",),
+        {"geo_adapter.py": _AGENT},
         "--tasks geo_adapter.py",
         at="geo_adapter.py",
         system="evalscope",
     ),
     Case(
-        "an adapter of EvalScope 1.x by its benchmark's name",
-        ("There is no task, group or tag 'geo'.", "geo_adapter.py: This is a benchmark adapter of EvalScope 1.x"),
-        {"geo_adapter.py": "from evalscope.api.registry import register_benchmark\nregister_benchmark('geo')\n"},
+        "an agent of EvalScope 1.x by its benchmark's name",
+        ("This is written for EvalScope 1.x's agents: its AgentLoopAdapter lets the model call tools",),
+        {"geo_adapter.py": _AGENT},
         "--tasks geo --include-path .",
+        at="geo_adapter.py",
+        system="evalscope",
+    ),
+    Case(
+        "an adapter of EvalScope 1.x under a name that only running it gives",
+        ("The name of this benchmark is not written as a text",),
+        {"geo_adapter.py": "from evalscope.api.registry import register_benchmark\nregister_benchmark(make('geo'))\n"},
+        "--tasks geo_adapter.py",
+        at="geo_adapter.py",
         system="evalscope",
     ),
     Case(
@@ -749,7 +768,62 @@ MODELS = [
         ignores='{"max_new_tokens": "it returns all text."} if isinstance(parameters, Generate) else {}',
     ),
 ]
+PYTHON = "import polymeter\n\nROWS = [{'country': 'Peru', 'capital': 'Lima'}]\n\n\n"
+IN_PYTHON = [
+    Case(
+        "a misspelt reference in Python",
+        ("reference of task 't' names the column 'capitol'", "Did you mean 'capital'?"),
+        {
+            "bench.py": f"{PYTHON}@polymeter.task(rows=ROWS, reference='capitol')\n"
+            "def t(row):\n    return row['country']\n"
+        },
+        "--tasks bench.py",
+        at="bench.py:6",
+    ),
+    Case(
+        "a prompt that reads a column that is missing",
+        ("The prompt of task 't' raised KeyError: 'land'", "The rows have: country, capital."),
+        {"bench.py": f"{PYTHON}@polymeter.task(rows=ROWS, reference='capital')\ndef t(row):\n    return row['land']\n"},
+        "--tasks bench.py",
+        at="bench.py:8",
+    ),
+    Case(
+        "a file that has no task",
+        ("bench.py", "polymeter.task"),
+        {"bench.py": "import polymeter\n\n\ndef t(row):\n    return row['country']\n"},
+        "--tasks bench.py",
+    ),
+    Case(
+        "a file that Python cannot read",
+        ("This is not valid Python: invalid syntax. Perhaps you forgot a comma?\n",),
+        {"bench.py": f"{PYTHON}@polymeter.task(rows=ROWS reference='capital')\ndef t(row): return 'a'\n"},
+        "--tasks bench.py",
+    ),
+]
+OPTIONS = [
+    Case("a limit in percent", ("--limit", "0.1"), words="--tasks t.yaml --limit 10%"),
+    Case("a misspelt option", ("--limits", "--limit"), words="--tasks t.yaml --limits 3"),
+    Case(
+        "a setting of generation among the arguments of a model",
+        ("--gen-kwargs temperature=1",),
+        words="--tasks t.yaml --model mock --model-args temperature=1",
+        at="--model-args",
+    ),
+    Case(
+        "an argument of a model with a comma",
+        ("answer=", "quote"),
+        words="--tasks t.yaml --model mock --model-args answer=Paris,Texas",
+        at="--model-args",
+    ),
+    Case(
+        "a number of examples that is no number",
+        ("--num-fewshot",),
+        words="--tasks t.yaml --num-fewshot five",
+    ),
+]
 KINDS = {
+    "python": IN_PYTHON,
+    "option": OPTIONS,
     "encoding": ENCODINGS,
     "syntax": SYNTAX,
     "data": DATA,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
+import shutil
 import socket
 
 import pytest
@@ -386,6 +388,28 @@ def test_data_given_for_an_id_is_played(tmp_path, capsys):
     write(tmp_path, "dataset_path: example/far", "dataset_kwargs: {}")
     code, said, _ = check(tmp_path / "capitals.yaml", capsys, "--data", f"example/far={tmp_path / 'capitals.csv'}")
     assert (code, f"capitals: 3 rows {EXPECTED}" in said) == (0, True), said
+
+
+def test_a_mirror_in_the_cache_is_played(tmp_path, capsys, monkeypatch):
+    cache, commit = tmp_path / "hub", "0" * 40
+    monkeypatch.setenv("HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    lines = ["dataset_path: example/far", "dataset_kwargs: {}", "protocol: {name: official, mirrors: [there/near]}"]
+    write(tmp_path, *lines)
+    file = tmp_path / "capitals.yaml"
+    assert "the data is not on this machine" in check(file, capsys)[1]
+    rows = cache / "datasets--there--near/snapshots" / commit / "test.csv"
+    rows.parent.mkdir(parents=True)
+    rows.write_text((tmp_path / "capitals.csv").read_text())
+    (refs := cache / "datasets--there--near/refs").mkdir()
+    (refs / "main").write_text(commit)
+    code, said, _ = check(file, capsys)
+    assert (code, f"capitals@official: 3 rows {EXPECTED}" in said) == (0, True), said
+    assert main(["tasks", "--include-path", str(file), "capitals", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["task"]["is_cached"] is True
+    shutil.rmtree(cache)
+    code, said, _ = check(file, capsys, "--data", f"there/near={tmp_path / 'capitals.csv'}")
+    assert (code, f"capitals@official: 3 rows {EXPECTED}" in said) == (0, True), said
 
 
 CANARY = "import os\nos.environ['POLYMETER_CANARY'] = 'sang'\n\n\ndef prompt(doc):\n    return doc['country']\n"

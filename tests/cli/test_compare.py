@@ -302,7 +302,7 @@ def test_groups_log_likelihoods_and_lengths(typing: Typing) -> None:
     assert len(cer["lost"]) == 24
     assert "Demo (reading) (anls) is not compared: groups" in typing("compare gold wrong --unpaired").out
     done = typing("compare gold wrong --tasks demo --metric anls")
-    assert "Weighed choices" not in done.out
+    assert "Choices by likelihood" not in done.out
     assert "Demo (reading): gold is better" in done.out
 
 

@@ -90,8 +90,7 @@ def test_answers_that_were_all_cut_come_with_what_to_do(tmp_path, monkeypatch, c
     (tmp_path / "model.py").write_text(MODEL)
     assert main(["run", "-m", "shouter", "--import", "model.py", "-t", "quiz.yaml", "--output", "out", "-q"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "all 5 answers were cut at the token limit" in said
-    assert "--gen-kwargs max_new_tokens=N" in said
+    assert "5 of 5 answers ended at the token limit (100.0 %): raise --gen-kwargs max_new_tokens=N" in said
 
 
 def test_a_run_that_is_scored_again_says_the_same(tmp_path, monkeypatch):

@@ -9,8 +9,11 @@ from typing import Any
 
 import pytest
 
+from polymeter.api import build_catalog
 from polymeter.cli.completion import task_names
 from polymeter.cli.main import main
+from polymeter.core.errors import PlanError
+from polymeter.run.plan.selection import matching
 from tests.helpers.installed import install
 
 pytestmark = pytest.mark.needs_system("lmms_eval", "lm_eval", "evalscope")
@@ -185,3 +188,33 @@ def test_listing_a_package_says_nothing_of_the_oddities_of_its_files(
         assert main(["tasks", "--from", package]) == 0
     assert not [record for record in caplog.records if "is written twice" in record.getMessage()]
     assert not [one for one in recwarn if "invalid escape" in str(one.message)]
+
+
+def taken_by_a_run(pattern: str) -> list[str]:
+    """The qualified names of the tasks that a run takes, without those of groups."""
+    return [entry.qualified_name for entry in matching(pattern, build_catalog())]
+
+
+@pytest.mark.parametrize("pattern", ["mmau*", "colo*", "lmms-eval:*i*", "lm-eval:*", "polymeter:mmau*", "demo_[st]*"])
+def test_a_glob_lists_what_a_run_takes(site: Path, pattern: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (site / "lmms_eval/tasks/sizes.yaml").read_text()
+    (site / "lmms_eval/tasks/mmau.yaml").write_text(text.replace("task: sizes", "task: mmau"))
+    found = document([pattern], capsys)
+    names = [task["qualified_name"] for task in (*found["tasks"], *found["groups"])]
+    assert names == taken_by_a_run(pattern)
+    qualifier, mark, bare = pattern.partition(":")
+    if mark:
+        assert document(["--from", qualifier, bare], capsys)["tasks"] == found["tasks"]
+
+
+def test_a_listing_says_what_a_glob_does_not_mean(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (site / "lmms_eval/tasks/sizes.yaml").read_text()
+    (site / "lmms_eval/tasks/mmau.yaml").write_text(text.replace("task: sizes", "task: mmau"))
+    assert main(["tasks", "mmau*"]) == 0
+    out = capsys.readouterr().out
+    assert "lmms-eval:mmau " in out
+    assert "Not meant by 'mmau*': polymeter:mmau* (1)." in out
+    assert main(["tasks", "siz*"]) == 0
+    assert "A run has to name one of them: lm-eval:siz* or lmms-eval:siz*." in capsys.readouterr().out
+    with pytest.raises(PlanError, match="several packages"):
+        taken_by_a_run("siz*")

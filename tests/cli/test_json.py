@@ -190,7 +190,7 @@ def test_a_listing_says_what_each_task_measures(capsys) -> None:
     assert main(["tasks", "demo_signs", "demo_vlm_loglikelihood", "mmlu_pro"]) == 0
     lines = capsys.readouterr().out.splitlines()[2:]
     assert re.fullmatch(r"demo_signs +Signs, \d+ samples, text \+ image → text", lines[0])
-    assert re.fullmatch(r".* Weighed choices, \d+ samples, text \+ image → log-likelihoods", lines[1])
+    assert re.fullmatch(r".* Choices by likelihood, \d+ samples, text \+ image → log-likelihoods", lines[1])
 
 
 def test_yaml_and_json_exclude_each_other(api, capsys) -> None:

@@ -214,6 +214,11 @@ def test_runs_of_one_model_on_different_tasks_are_one_row(typing: Typing) -> Non
     assert model["expense"]["n"] == 2 * N
 
 
+def test_checkpoints_of_a_tracked_training_are_found_below_the_folder_of_runs(typing: Typing) -> None:
+    run(typing, "good", folder="track/out/400")
+    assert [own["name"] for model in board(typing)["models"] for own in model["runs"]] == ["400"]
+
+
 def test_failed_samples_are_shown(typing: Typing) -> None:
     run(typing, "good")
     results = typing.folder / "runs" / "good" / "results.json"
@@ -280,6 +285,8 @@ def test_wrong_words_are_told(typing: Typing) -> None:
     assert "The runs have no task or group 'sum'. " in typing("leaderboard runs --tasks sum").err.replace("\n", " ")
     assert "Did you mean 'exact_match'?" in typing("leaderboard runs --metric exact_mach").err
     assert "The folder nowhere does not exist" in typing("leaderboard nowhere").err
+    Path("curve.csv").touch()
+    assert "curve.csv is a file, not a folder" in typing("leaderboard curve.csv").err
     (typing.folder / "empty").mkdir()
     assert "contains no run" in typing("leaderboard empty").err
     assert "that can be allowed" in typing("leaderboard runs --allow anything").err

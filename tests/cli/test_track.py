@@ -58,6 +58,15 @@ def test_a_regression_exits_with_3(typing: Typing) -> None:
     assert typing(f"{WORDS} --max-regression -1").code == 2
 
 
+def test_a_gate_that_cannot_be_decided_exits_with_4_and_says_so(typing: Typing) -> None:
+    save(typing.folder / "out", 300, 44)
+    done = typing(f"{WORDS} --max-regression 0.01")
+    said = "Exit code 4: such a loss is not excluded either. --allow-undecided accepts that."
+    assert (done.code, said in done.out) == (4, True), done.said
+    done = typing(f"{WORDS} --max-regression 0.01 --allow-undecided")
+    assert (done.code, "Exit code" in done.out) == (0, False)
+
+
 def test_options_of_run_reach_every_run(typing: Typing) -> None:
     typing(f"{WORDS} --limit 12 --seed 7 -o curve")
     for step in ("100", "200"):
@@ -65,7 +74,7 @@ def test_options_of_run_reach_every_run(typing: Typing) -> None:
         assert (manifest["options"]["identity"]["limit"], manifest["options"]["identity"]["seed"]) == (12, 7)
         assert manifest["command"].startswith("polymeter track out")
     done = typing(f"{WORDS} --limit 13 -o curve")
-    assert (done.code, "limit was 12.0, is 13.0" in done.err) == (2, True)
+    assert (done.code, "limit was 12, is 13" in done.err) == (2, True)
 
 
 def test_a_failure_exits_with_1_and_is_told(typing: Typing) -> None:

@@ -73,3 +73,35 @@ def test_an_address_for_others_has_a_token(runs):
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert re.search(r"/\?token=[\w-]{20,}$", line.strip())
+
+
+def test_a_bundle_says_where_it_is_and_how_to_serve_it(runs, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["view", str(runs), "--bundle", "site"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"The bundle is in site \(1 run, \d+ files, [\d.]+ kB\)\.", told)
+    assert "python -m http.server -d site" in told
+    assert (tmp_path / "site/index.html").is_file()
+    assert main(["view", str(runs), "--bundle", "site", "--limit-samples", "1", "--no-media", "--no-notes"]) == 0
+
+
+def test_a_bundle_is_not_written_over_other_files(runs, tmp_path, capsys):
+    assert main(["view", str(runs), "--bundle", str(runs)]) == 2
+    assert "is not empty, and is not an earlier bundle" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--bundle", "site", "--port", "80"], "--port has no effect here: --bundle writes files"),
+        (["--bundle", "site", "--token", "x"], "--token has no effect here: --bundle writes files"),
+        (["--limit-samples", "3"], "--limit-samples has no effect here: it is an option of --bundle"),
+        (["--no-media"], "--no-media has no effect here: it is an option of --bundle"),
+        (["--no-notes"], "--no-notes has no effect here: it is an option of --bundle"),
+    ],
+)
+def test_options_without_an_effect_are_refused(runs, tmp_path, capsys, monkeypatch, words, why):
+    monkeypatch.chdir(tmp_path)
+    assert main(["view", str(runs), "--no-open", *words]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()

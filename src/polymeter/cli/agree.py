@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from polymeter.cli.state import Debug
+from polymeter.cli.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from polymeter.analysis.agreement import AgreementReport
@@ -34,6 +35,7 @@ def agree(
             show_default=False,
         ),
     ] = None,
+    verdicts: Verdicts = False,
     metric: Annotated[str, typer.Option("--metric", help="Only this metric.", metavar="NAME", show_default=False)] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     debug: Debug = False,
@@ -45,7 +47,9 @@ def agree(
 
     if len(runs) > 2:
         raise PlanError("At most two runs can be compared.", hint="Compare them in pairs.")
-    report = agree_runs(runs[0], runs[1] if len(runs) > 1 else None, column=column, labels=labels, metric=metric)
+    report = agree_runs(
+        runs[0], runs[1] if len(runs) > 1 else None, column=column, labels=labels, metric=metric, verdicts=verdicts
+    )
     if as_json:
         typer.echo(to_json(report.document()))
     else:

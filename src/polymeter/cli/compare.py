@@ -9,6 +9,7 @@ import typer
 
 from polymeter.cli.forms import OutputForm, print_document, words
 from polymeter.cli.state import Debug
+from polymeter.cli.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from polymeter.analysis.comparison.comparing import Comparison
@@ -59,7 +60,8 @@ def compare(
         str,
         typer.Option(
             "--allow",
-            help="Allowed differences besides the model: samples, data, task, prompts, judge, unfinished (comma).",
+            help="Allowed differences besides the model: samples, data, task, prompts, shown, judge, "
+            "unfinished (comma).",
             metavar="WHAT",
             show_default=False,
         ),
@@ -67,6 +69,7 @@ def compare(
     subsets: Annotated[
         bool, typer.Option("--subsets", help="Compare each subset of a task, too: one line each.")
     ] = False,
+    verdicts: Verdicts = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -94,7 +97,13 @@ def compare(
     if max_regression is not None and not max_regression >= 0:
         raise PlanError("The largest tolerated loss is 0 or more.", where=f"--max-regression {max_regression}")
     comparison = compare_runs(
-        *runs, unpaired=unpaired, metric=metric, tasks=words(tasks), allow=words(allow), subsets=subsets
+        *runs,
+        unpaired=unpaired,
+        metric=metric,
+        tasks=words(tasks),
+        allow=words(allow),
+        subsets=subsets,
+        verdicts=verdicts,
     )
     form = OutputForm.json if as_json else form
     document = comparison.document()

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from polymeter.cli.state import Debug
+from polymeter.cli.verdicts import Verdicts
 from polymeter.core.names.systems import systems
 
 
@@ -48,6 +49,7 @@ def export(
     media: Annotated[
         Media, typer.Option("--media", help="Copy images and other media where the files can refer to them.")
     ] = Media.none,
+    verdicts: Verdicts = False,
     force: Annotated[
         bool, typer.Option("--force", help="Write into a folder that is not empty, replacing files of the same name.")
     ] = False,
@@ -66,7 +68,7 @@ def export(
             say(f"{name:<12} {summary}")
         return 0
     chosen = [word.strip() for word in tasks.split(",") if word.strip()]
-    done = export_run(run, to, output=output, tasks=chosen, media=media.value, force=force)
+    done = export_run(run, to, output=output, tasks=chosen, media=media.value, force=force, verdicts=verdicts)
     if done.notice:
         say(done.notice, err=True)
     for file in done.files:

@@ -24,7 +24,7 @@ def leaderboard(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            help="Run folders, and folders that hold some, up to two levels deep.",
+            help="Run folders, and folders that hold some, up to four levels deep.",
             metavar="RUN RUN...",
             show_default=False,
         ),
@@ -56,8 +56,8 @@ def leaderboard(
         str,
         typer.Option(
             "--allow",
-            help="Allowed differences between results that are ranked together: samples, data, task, prompts, judge, "
-            "unfinished (comma).",
+            help="Allowed differences between results that are ranked together: samples, data, task, prompts, shown, "
+            "judge, unfinished (comma).",
             metavar="WHAT",
             show_default=False,
         ),

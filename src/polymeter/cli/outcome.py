@@ -29,6 +29,7 @@ def show(result: RunResult, *, is_json: bool = False) -> int:
     """Print the outcome of a run, as a table or as one JSON document; returns its exit code."""
     if is_json:
         print_document("run", result.document())
+        _warn_of_truncation(result.results)
     elif result.results:
         _show_results(result)
         _show_unscored(result.results)
@@ -47,6 +48,14 @@ def show(result: RunResult, *, is_json: bool = False) -> int:
         for sentence in result.missed:
             say(f"  {sentence}", err=True)
     return result.exit_code
+
+
+def _warn_of_truncation(results: Mapping[str, Any]) -> None:
+    """Print to stderr what the table has as warnings, if stdout is for a document."""
+    from polymeter.report import truncation_warnings
+
+    for sentence in truncation_warnings(results):
+        say(sentence, err=True)
 
 
 def _show_published(result: RunResult, *, is_quiet: bool) -> None:

@@ -73,7 +73,7 @@ def pairwise(  # noqa: PLR0917  (one parameter for each option)
         str,
         typer.Option(
             "--allow",
-            help="Allowed differences besides the model: samples, data, task, prompts, unfinished (comma).",
+            help="Allowed differences besides the model: samples, data, task, prompts, shown, unfinished (comma).",
             metavar="WHAT",
             show_default=False,
         ),

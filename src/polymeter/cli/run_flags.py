@@ -37,10 +37,22 @@ def _weights(texts: Any, flag: str) -> dict[str, str]:
     return require_paths(parse_places(texts, flag), flag)
 
 
+def _rule(texts: Any, flag: str) -> dict[str, Any]:
+    """A rule for showing media, in which ``none`` is a word of some settings: ``timestamps=none``."""
+    from polymeter.core.media.showing import words_of
+
+    modality = flag.lstrip("-")
+    return {
+        name: "none" if value is None and "none" in words_of(modality, name) else value
+        for name, value in parse_pairs(texts, flag).items()
+    }
+
+
 _OF_FIELDS: Mapping[str, tuple[Any, _Read]] = {
     "limit": (str, written_count_or_share),
     "max_errors": (str, written_count_or_share),
     "generation": (list[str], parse_pairs),
+    **dict.fromkeys(("video", "image", "audio"), (list[str], _rule)),
     "dialect_options": (list[str], parse_dialect_options),
     "weights": (list[str], _weights),
     "reasoning_tags": (str, lambda value, flag: value),

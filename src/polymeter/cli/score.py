@@ -13,6 +13,7 @@ from polymeter.cli.json_output import AsJson, stdout_kept
 from polymeter.cli.roles import JudgeArgs, judge_roles
 from polymeter.cli.run_flags import takes_options
 from polymeter.cli.state import Debug, state_of
+from polymeter.cli.verdicts import Verdicts
 
 
 @takes_options("score")
@@ -34,6 +35,7 @@ def score(  # noqa: PLR0917  (one parameter for each flag that is not an option 
         Path | None,
         typer.Option("--output", "-o", help="The new run folder; default: beside the run.", metavar="FOLDER"),
     ] = None,
+    verdicts: Verdicts = False,
     fail_under: option.FailUnder = None,
     log_to: option.LogTo = None,
     on_end: option.OnEnd = None,
@@ -54,6 +56,7 @@ def score(  # noqa: PLR0917  (one parameter for each flag that is not an option 
             output=output,
             progress=progress,
             command=state_of(context).command,
+            verdicts=verdicts,
             **ending,
             **options,
         )

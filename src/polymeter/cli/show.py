@@ -76,6 +76,7 @@ def _document(shown: FoundSample) -> dict[str, Any]:
 def _show_run(overview: RunOverview, *, is_json: bool) -> None:
     from polymeter.cli.outcome import show_failures, show_failures_so_far, show_table
     from polymeter.report.formatting import one_line
+    from polymeter.report.shown_text import shown_lines
     from polymeter.store.exports.imported import imported_from
 
     manifest, folder = overview.manifest, overview.folder
@@ -93,6 +94,8 @@ def _show_run(overview: RunOverview, *, is_json: bool) -> None:
         say(f"command  {manifest['command']}")
     if overview.results:
         show_table(overview.results)
+        for place, line in enumerate(shown_lines(overview.results)):
+            say(f"{'' if place else 'shown':<8} {line}")
         show_failures(overview.results, folder.path)
     else:
         for task in manifest["tasks"]:

@@ -16,16 +16,15 @@ from polymeter.cli.json_output import AsJson, print_document, stdout_kept
 from polymeter.cli.printing import say
 from polymeter.cli.state import Debug
 from polymeter.core.errors import PlanError
-from polymeter.core.names.catalog import LIBRARY, QUALIFIES
+from polymeter.core.names.catalog import LIBRARY, QUALIFIES, is_glob
 from polymeter.core.names.installing import packages_by_extra
 from polymeter.core.names.registries import stored_format
 from polymeter.core.names.systems import systems
 
 if TYPE_CHECKING:
     from polymeter.api import TaskOutline
-    from polymeter.core.names.catalog import Catalog, Entry
+    from polymeter.core.names.catalog import Catalog, Entry, Globbed
 
-_GLOB = frozenset("*?[")
 _ANSWERS = {"generate": "text", "loglikelihood": "log-likelihoods", "generate_image": "image"}
 _DESCRIPTION_LENGTH = 100
 MOST_OUTLINED = 100
@@ -94,6 +93,7 @@ def tasks(
     with stdout_kept(is_json=as_json):
         named = named_tasks(names, paths)
     catalog, paths, names = named.catalog, named.include_paths, [*named.names]
+    notes: list[str] = []
     if search is not None:
         if names or tag:
             raise PlanError("--search looks through all tasks.", where="--search", hint="Leave out names and --tag.")
@@ -102,7 +102,7 @@ def tasks(
     if origin is not None:
         own = catalog.of_origin(origin)
         chosen = own.choose([name.removeprefix(f"{origin}{QUALIFIES}") for name in names], tag or ())
-    elif len(names) == 1 and not tag and not _GLOB & set(names[0]) and _is_task(catalog, names[0]):
+    elif len(names) == 1 and not tag and not is_glob(names[0]) and _is_task(catalog, names[0]):
         entry = catalog.get(names[0])
         values = describe_task(names[0], paths)
         outline = next(outline_tasks(catalog.home(entry), [entry]), None)
@@ -112,8 +112,10 @@ def tasks(
             _echo(_description(entry, outline, values))
         return 0
     else:
-        chosen = _entries_named(catalog, names, tag or ())
+        chosen, notes = _entries_named(catalog, names, tag or ())
     _list(catalog, chosen, names, origin or "", is_json=as_json)
+    if not as_json:
+        _echo(notes)
     return 0
 
 
@@ -123,23 +125,47 @@ def _is_task(catalog: Catalog, name: str) -> bool:
     return bare not in home.tags() and (bare not in home.entries or home.entries[bare].kind == "task")
 
 
-def _entries_named(catalog: Catalog, names: Sequence[str], tags: Sequence[str]) -> list[Entry]:
-    """Return the tasks that names, globs and tags stand for: in the user's folders and Polymeter's own, else in
-    installed packages.
+def _entries_named(catalog: Catalog, names: Sequence[str], tags: Sequence[str]) -> tuple[list[Entry], list[str]]:
+    """Return the tasks that names, globs and tags stand for, and sentences about globs that match others too.
+
+    A glob stands for the tasks that a run takes. Of another name that is in the user's folders, and of Polymeter's own,
+    those of installed packages are left out, unless these are all protocols.
     """
     if not names:
-        return catalog.choose((), tags)
+        return catalog.choose((), tags), []
     chosen: dict[str, Entry] = {}
+    notes: list[str] = []
     for name in names:
         qualifier, mark, bare = name.partition(QUALIFIES)
-        if mark and qualifier in (LIBRARY, *catalog.packages):
-            found = catalog.of_origin(qualifier).choose([bare], tags)
+        is_qualified = bool(mark) and qualifier in (LIBRARY, *catalog.packages)
+        home, bare = (catalog.of_origin(qualifier), bare) if is_qualified else (catalog, name)
+        if is_glob(bare) and not tags and not home.has(bare):
+            globbed = home.globbed_anywhere(bare)
+            found = globbed.entries or home.choose([bare])  # which raises the error
+            notes += _other_places(bare, globbed)
+        elif is_qualified:
+            found = home.choose([bare], tags)
         else:
-            having = [one for one in catalog.packages.values() if one.matches(name)]
-            is_elsewhere = bool(having) and not catalog.matches(name) and not tags
-            found = [e for one in having for e in one.choose([name])] if is_elsewhere else catalog.choose([name], tags)
+            having = [one for one in catalog.packages.values() if one.has(name)]
+            found = catalog.choose([name], tags) if tags or not having or catalog.has(name) else []
+            if not tags and all(
+                entry.protocol and not entry.is_user for entry in found
+            ):  # ``run`` takes those of a package before protocols
+                found += [entry for one in having for entry in one.choose([name])]
         chosen.update((entry.qualified_name, entry) for entry in found)
-    return list(chosen.values())
+    return list(chosen.values()), notes
+
+
+def _other_places(pattern: str, globbed: Globbed) -> Iterator[str]:
+    """Yield sentences about a glob that several packages have, and about tasks that only a qualified glob means."""
+    from polymeter.core.text.phrases import in_words
+
+    if len(globbed.taken) > 1:
+        names = [f"{one}{QUALIFIES}{pattern}" for one in globbed.taken]
+        yield f"A run has to name one of them: {in_words(names, 'or')}."
+    if globbed.others:
+        others = [f"{one}{QUALIFIES}{pattern} ({len(entries):,})" for one, entries in globbed.others.items()]
+        yield f"Not meant by {pattern!r}: {', '.join(others)}."
 
 
 def _list(catalog: Catalog, chosen: Sequence[Entry], names: Sequence[str], origin: str, *, is_json: bool) -> None:
@@ -293,6 +319,7 @@ def _measured(outline: TaskOutline | None) -> Iterator[str]:
     shown = " + ".join(outline.modalities) or ("?" if answers else "")
     yield f"{shown} → {answers}" if answers else shown
     yield {"yes": "needs a judge", "possible": "may use a judge"}.get(outline.judge, "")
+    yield f"protocol {outline.protocol.title}" if outline.protocol else ""
     if outline.keys:
         yield f"reads {', '.join(outline.keys)}"
     if outline.entry.origin:
@@ -308,7 +335,9 @@ def _is_cached(outline: TaskOutline) -> bool:
 
     if not outline.dataset or outline.dataset in BUILDERS:
         return False
-    return is_cached(outline.dataset, cache_folder(RunOptions(cache_dir=read_settings().cache_dir)))
+    cache_dir = cache_folder(RunOptions(cache_dir=read_settings().cache_dir))
+    mirrors = () if outline.protocol is None else outline.protocol.mirrors
+    return any(is_cached(one, cache_dir) for one in (outline.dataset, *mirrors))
 
 
 def _catalog_as_data(
@@ -386,6 +415,7 @@ def _as_data(
         "dataset": outline.dataset,
         "is_cached": _is_cached(outline),
         "problem": outline.problem,
+        **({} if outline.protocol is None else {"protocol": outline.protocol.as_data()}),
         **({} if values is None else {"config": config}),
     }
 
@@ -400,9 +430,13 @@ def _description(entry: Entry, outline: TaskOutline | None, values: Iterable[tup
         yield f"  {about}"
     if outline is not None and outline.description:
         yield f"  {one_line(outline.description)}"
+    facts = {} if outline is None or outline.protocol is None else outline.protocol.facts()
+    for label, fact in facts.items():
+        yield f"  {_dim(label)}: {one_line(fact)}"
     lines = [
         (_one_line(key), _one_line(value), "" if file == entry.file else f"from {_one_line(file.name)}")
         for key, value, file in values
+        if not (facts and key == "protocol")
     ]
     width = max((len(key) for key, _, _ in lines), default=0)
     for key, value, source in lines:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PIPED = 130
 """The width of tables that no terminal shows: every column fits."""
+_UNDECIDED = 4
 _STAND_INS = {"{checkpoint}": "\ue000checkpoint\ue001", "{step}": "\ue000step\ue001"}
 """While arguments are parsed, where a brace begins JSON."""
 _NOT_OF_A_CURVE = ("options", "strict", "fail_under")
@@ -239,6 +240,8 @@ def _show(curve: Curve, *, is_json: bool) -> None:
     if not console.is_terminal:
         console.width = max(console.width, _PIPED)
     print_curve(console, document)
+    if curve.exit_code == _UNDECIDED:
+        say(f"Exit code {_UNDECIDED}: such a loss is not excluded either. --allow-undecided accepts that.")
     say(f"page     {curve.page}")
     say(f"table    {curve.table}")
     if curve.status == "interrupted":
