@@ -9,9 +9,9 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-t2i test test-fast check docs mutants regressions soak fuzz without conformance lowest readers bench bench-peers dist format clean
 
-# What a demo says at its end: two commands to go on with, each after what it does.
+# What a demo says at its end: two commands to continue with, each after what it does.
 define next
-printf '\n%s\n' 'Open the report in a browser. Polymeter is $(BIN)/polymeter; go on with:' && \
+printf '\n%s\n' 'Open the report in a browser. Polymeter is $(BIN)/polymeter; continue with:' && \
 	printf '  %s:\n      $(BIN)/polymeter %s\n' '$(1)' '$(2)' '$(3)' '$(4)'
 endef
 
@@ -62,7 +62,7 @@ without: .venv/.installed ## delete SYSTEM=… from a copy of the tree: everythi
 	$(BIN)/python scripts/without_system.py $(SYSTEM) $(WITHOUT_ARGS)
 
 # Each original has an environment of its own: torch first, what its tasks import, Polymeter, and the original alone.
-SUITES ?= lmms-eval evalscope ulmeval lm-eval
+SUITES ?= lmms-eval evalscope ulmeval lm-eval evalscope-1
 SEED ?= 1
 conformance: $(SUITES:%=.venv-%/.installed) ## compare with the installed originals (SEED=2 SUITES=lmms-eval CONFORMANCE_ARGS="--only 'mm*'")
 	@failed=; for suite in $(SUITES); do \
@@ -103,7 +103,7 @@ clean: ## remove caches and build output; keep .venv and runs/
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,serve,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,viewer,ray,wandb,mlflow,tensorboard,hub,modelscope,docs,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,serve,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,speech,viewer,ray,wandb,mlflow,tensorboard,hub,modelscope,docs,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i .venv/.installed-dist
 
 .venv-lowest/.installed: pyproject.toml

@@ -12,12 +12,14 @@ from __future__ import annotations
 import base64
 import json
 import math
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, build_opener
@@ -28,8 +30,9 @@ N_REQUESTS = 2_000
 CONCURRENCY = 64
 CALM = ("--latency", "constant", "--mean-ms", "100")
 STORMY = ("--latency", "lognormal", "--mean-ms", "200", "--fault", "rate_limit=0.02", "--fault", "internal=0.01")
-Command = Callable[[str, Path, Path], list[str]]
-"""From a server's address, a task and a folder to what is typed."""
+N_FEW, N_COSTED = 64, 704
+Command = Callable[[str, Path, Path, int], list[str]]
+"""From a server's address, a task, a folder and a number of requests to what is typed."""
 _ROOT = Path(__file__).parents[1]
 
 
@@ -62,17 +65,28 @@ def fault_server(*words: str) -> Iterator[str]:
         process.wait()
 
 
-def through_polymeter(base_url: str, task: Path, folder: Path) -> list[str]:
+def through_polymeter(base_url: str, task: Path, folder: Path, n: int) -> list[str]:
     """The command that a user would type."""
     return [
         *(str(Path(sys.executable).with_name("polymeter")), "run", "--model", "openai:fault", "--base-url", base_url),
         *("--tasks", str(task), "--concurrency", str(CONCURRENCY), "--output", str(_new_folder(folder)), "--quiet"),
+        *(() if n == N_REQUESTS else ("--limit", str(n))),
     ]
 
 
-def through_bare_client(base_url: str, task: Path, folder: Path) -> list[str]:
+def without_report(base_url: str, task: Path, folder: Path, n: int) -> list[str]:
+    """The same with one sample in its HTML report, which else has as many images as fit 20 MB, whatever the model."""
+    return [*through_polymeter(base_url, task, folder, n), "--report-samples", "1"]
+
+
+def through_bare_client(base_url: str, task: Path, folder: Path, n: int) -> list[str]:
     """A client that does nothing but read the pictures, if there are any, and send requests."""
-    return [sys.executable, "-m", "benchmarks.endpoint", base_url, *map(str, task.parent.glob("*.parquet"))]
+    return [sys.executable, "-m", "benchmarks.endpoint", base_url, str(n), *map(str, task.parent.glob("*.parquet"))]
+
+
+def through_httpx(base_url: str, task: Path, folder: Path, n: int) -> list[str]:
+    """The same with ``httpx``, which SDKs of providers use."""
+    return [*through_bare_client(base_url, task, folder, n), "httpx"]
 
 
 def windows_of(
@@ -88,9 +102,25 @@ def windows_of(
         for _ in range(n):
             for name, command in commands.items():
                 _fetch(base_url, "/reset")
-                process = measure(command(base_url, task, folder), cwd=_ROOT, log=folder / "bench.log")
+                process = measure(command(base_url, task, folder, N_REQUESTS), cwd=_ROOT, log=folder / "bench.log")
                 windows[name].append(_window(_fetch(base_url, "/stats"), process))
     return windows
+
+
+def costs_ms(commands: Mapping[str, Command], task: Path, folder: Path, *, n: int = 3) -> dict[str, float]:
+    """Processor time of one request in ms, of some commands by turns: the median difference between a run of many
+    requests and one of few, so that neither start-up nor what else the machine does counts.
+    """
+    found: dict[str, list[float]] = {name: [] for name in commands}
+    with fault_server(*CALM) as base_url:
+        for _ in range(n):
+            for name, command in commands.items():
+                few, many = (
+                    measure(command(base_url, task, folder, n_requests), cwd=_ROOT, log=folder / "bench.log").cpu_s
+                    for n_requests in (N_FEW, N_COSTED)
+                )
+                found[name].append(1e3 * (many - few) / (N_COSTED - N_FEW))
+    return {name: statistics.median(each) for name, each in found.items()}
 
 
 def _new_folder(folder: Path) -> Path:
@@ -127,22 +157,34 @@ def _contents(pictures: str | None) -> Iterator[Any]:
             yield [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": row["question"]}]
 
 
-async def bare_client(base_url: str, pictures: str | None = None) -> None:
-    """Send ``N_REQUESTS`` requests, ``CONCURRENCY`` at a time; with the pictures of a Parquet file if one is given."""
+async def bare_client(base_url: str, n: str, pictures: str | None = None, library: str = "aiohttp") -> None:
+    """Send ``n`` requests, ``CONCURRENCY`` at a time; with the pictures of a Parquet file if one is given."""
     import asyncio
-
-    import aiohttp
 
     bodies = (
         json.dumps({"model": "fault", "messages": [{"role": "user", "content": content}]}).encode()
-        for content in _contents(pictures)
+        for content in islice(_contents(pictures), int(n))
     )
-    headers = {"Content-Type": "application/json"}
+    url, headers = base_url + "/chat/completions", {"Content-Type": "application/json"}
+    if library == "httpx":
+        import httpx
+
+        async with httpx.AsyncClient(timeout=60, trust_env=False, headers=headers) as client:
+
+            async def ask_httpx() -> None:
+                for body in bodies:
+                    (await client.post(url, content=body)).json()
+
+            # Its pool looks through all connections for each request, which would cost most with many.
+            await asyncio.gather(*(ask_httpx() for _ in range(8)))
+        return
+    import aiohttp
+
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
 
         async def ask() -> None:
             for body in bodies:
-                async with session.post(base_url + "/chat/completions", data=body) as response:
+                async with session.post(url, data=body) as response:
                     await response.json()
 
         await asyncio.gather(*(ask() for _ in range(CONCURRENCY)))

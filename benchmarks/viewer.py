@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import statistics
 import subprocess
@@ -50,6 +51,18 @@ class Server:
     def median_ms(self, path: str, n: int = 5) -> float:
         """The median of several times."""
         return statistics.median(self.ms(path) for _ in range(n))
+
+    def n_of_search(self, path: str) -> int:
+        """How many requests a search takes, with those that its page makes by itself."""
+        n, following = 0, path
+        while following:
+            n += 1
+            text = self.client.get(following, headers={"hx-request": "true"}).text
+            found = re.search(r'hx-get="(/search[^"]*)"', text)
+            following = html.unescape(found[1]) if found else ""
+            if "again=1" in following:
+                time.sleep(0.5)
+        return n
 
     def wait_for(self, path: str) -> float:
         """How many seconds pass until a page no longer says that samples are being read."""

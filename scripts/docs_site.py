@@ -18,11 +18,12 @@ from pathlib import Path
 from scripts.docs_reference import reference_pages
 
 ROOT = Path(__file__).parents[1]
-_AT_ROOT = {
+_ELSEWHERE = {
     "README.md": "overview.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
+    "src/polymeter/viewer/README.md": "pages.md",
 }
 _FENCED = re.compile(r"^```.*?^```[ ]*$", re.M | re.S)
 _LINK = re.compile(r"(?P<text>!?\[[^\]]*\])\((?P<target>[^()\s#]*)(?P<anchor>#[^()\s]*)?\)")
@@ -37,7 +38,7 @@ class DeadLinkError(Exception):
 
 def pages() -> dict[Path, str]:
     """Every page that is written by hand, and its place in the site."""
-    named = {ROOT / name: place for name, place in _AT_ROOT.items()}
+    named = {ROOT / name: place for name, place in _ELSEWHERE.items()}
     named |= {path: path.name for path in sorted((ROOT / "docs").glob("*.md"))}
     for path in sorted((ROOT / "src" / "polymeter" / "interop").glob("*/README.md")):
         named[path] = f"systems/{path.parent.name}.md"

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from polymeter.tasks.yaml.config import YamlFields
@@ -19,8 +20,7 @@ from scripts.markdown import table
 PAGE = Path(__file__).parents[1] / "docs" / "fields.md"
 _PAGE = """# Fields of a task
 
-Each field of a task YAML, with its type and default. [Writing a benchmark in YAML](tasks.md) shows them in use. An
-unknown field is an error that names the nearest one.
+[Writing a benchmark in YAML](tasks.md) shows these fields in use. An unknown field is an error.
 
 - A *form* is a column name, a Jinja template, a constant or a `!function`.
 - `!function utils.my_prompt` is the function `my_prompt` of the file `utils.py` beside the YAML.
@@ -78,6 +78,8 @@ def _kind(annotation: Any) -> str:
         return "form" if dict in origins else " or ".join(["`!function`", *(["string"] if str in origins else [])])
     if members == [tuple[str, ...]]:
         return "list of strings"
+    if any(isinstance(one, type) and issubclass(one, BaseModel) for one in members):
+        return "mapping"
     return " or ".join("string" if one is Literal else _KINDS[one] for one in origins)
 
 

@@ -5,7 +5,7 @@ A test compares the page with them, so it fails until this was run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from polymeter.core.metric import Metric
@@ -19,8 +19,9 @@ _PAGE = """# Metrics
 The metrics that `metric_list` of a task YAML can name. [Writing a benchmark in YAML](tasks.md) shows them in use.
 [How an answer is read](reading.md) explains which texts are equal.
 
-The value of a sample depends on the metric and on the task's `output_type`. The aggregation turns the values of all
-samples into one result. Arguments are further keys of the metric's entry. A lower value is better for metrics marked ↓.
+The value of a sample depends on the metric and on the task's `output_type`. The aggregation, `mean` unless another is
+named, turns the values of all samples into one result. Arguments are further keys of the metric's entry. A lower value
+is better for metrics marked ↓.
 
 {sections}## Aggregations
 
@@ -31,7 +32,8 @@ def page() -> str:
     """Return the page: a table for each output type, and one of the aggregations."""
     sections = "".join(f"## `{name}`\n\n{_about(name)}\n\n{_table(name)}\n" for name in DEFAULT_METRICS)
     names = [name for name in AGGREGATIONS if AGGREGATIONS.is_builtin(name)]
-    aggregations = table(("aggregation", "result"), [(f"`{name}`", AGGREGATIONS.find(name).summary) for name in names])
+    results = [(f"`{name}`", AGGREGATIONS.find(name).summary) for name in names]
+    aggregations = table(("aggregation", "result"), _joined(results))
     return _PAGE.format(sections=sections, aggregations=aggregations)
 
 
@@ -46,7 +48,15 @@ def _table(output_type: str) -> str:
     head = ("metric", "value of a sample", "aggregation", "arguments")
     # Log-probabilities are compared without any.
     width = 4 if output_type.startswith("generate_") else 3
-    return table(head[:width], [row[:width] for row in _rows(output_type)])
+    return table(head[:width], _joined([row[:width] for row in _rows(output_type)]))
+
+
+def _joined(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Join rows that differ in nothing but their names."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, *others in rows:
+        names.setdefault(tuple(others), []).append(name)
+    return [(", ".join(own), *others) for others, own in names.items()]
 
 
 def _rows(output_type: str) -> Iterator[tuple[str, ...]]:
@@ -54,7 +64,7 @@ def _rows(output_type: str) -> Iterator[tuple[str, ...]]:
         if output_type in metric.values:
             name = ", ".join(f"`{name}`" for name in names) + ("" if metric.higher_is_better else " ↓")
             arguments = ", ".join(f"`{argument}`" for argument in keyword_names(metric) or ())
-            aggregation = "" if metric.of_sets else f"`{metric.aggregation}`"
+            aggregation = "" if metric.of_sets or metric.aggregation == "mean" else f"`{metric.aggregation}`"
             yield name, metric.values[output_type], aggregation, arguments
 
 

@@ -23,16 +23,19 @@ PEERS: Mapping[str, str] = {
     "interop/lmms_eval/shim/lmms_eval": "each file is a module of lmms-eval, found by its name",
     "cli": "each file is a command, found by the command's name",
     "metrics": "each file is a family of metrics, found by the family's name",
+    "report/content": "each file is a part of a sample's page, found by its place",
     "viewer/pages": "each file is a page, found by the page's name",
     "viewer/plots": "each file is a plot, found by the plot's name",
 }
 """Folders that may hold more files, with the reason."""
 OF_OTHER_SYSTEMS = {
-    "AggMetricConfig", "BaseModel", "Benchmark", "CacheHook", "ChatMessage", "ConfigurableGroup", "ConfigurableTask",
-    "ContextSampler", "EvalBackend", "EvaluationTracker", "Filter", "FilterEnsemble", "FirstNSampler", "GroupConfig",
-    "Instance", "LLMJudge", "LowercaseFilter", "MajorityVoteFilter", "MapFilter", "Metric", "MultiChoiceRegexFilter",
-    "RegexFilter", "Request", "Response", "ResponseParser", "TakeFirstFilter", "TakeKFilter", "Task", "TaskConfig",
-    "TaskManager", "UppercaseFilter", "WhitespaceFilter",
+    "AggMetricConfig", "BaseModel", "Benchmark", "BenchmarkMeta", "CacheHook", "ChatMessage", "Choice",
+    "ConfigurableGroup", "ConfigurableTask", "Content", "ContextSampler", "DataAdapter", "DataCollection", "Dataset",
+    "EvalBackend", "EvalType", "EvaluationTracker", "Filter", "FilterEnsemble", "FirstNSampler", "GroupConfig",
+    "Instance", "LLMJudge", "LowercaseFilter", "MajorityVoteFilter", "MapFilter", "Metric", "Model", "ModelUsage",
+    "MultiChoiceRegexFilter", "POSFilter", "RegexFilter", "Registry", "Request", "Response", "ResponseParser", "Sample",
+    "Score", "TakeFirstFilter", "TakeKFilter", "Target", "Task", "TaskConfig", "TaskManager", "ToolCall",
+    "UppercaseFilter", "WhitespaceFilter",
 }  # fmt: skip
 """Names that files written for another system import: in ``interop`` each means what that system means by it."""
 

@@ -96,6 +96,7 @@ KINDS: Mapping[str, Kind] = {
         make_weights=stable_diffusion,
     ),
     "task YAML, ocr": run("--model", "ocr", "-a", "n_threads=1", "--tasks", "demo_signs", "--limit", "12"),
+    "task YAML, speech": run("--model", "pocketsphinx:digits", "--tasks", "demo_audio", "--limit", "12"),
     "task YAML, small vision-language model": run("--model", "tiny_vlm", "--tasks", "demo_vlm_choice", "--limit", "24"),
     "task YAML, wrapper of lmms-eval": run(
         *("--model", "lmms:oracle_lmms", "--model-path", "lmms_wrapper.py", "--model-args", "scale=3"),

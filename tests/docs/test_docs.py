@@ -58,7 +58,6 @@ _NEEDS_SYSTEM = {
     "coming-from.md: ULMEvalKit": "ulmeval",
     "image-generation.md: A dataset class": "ulmeval",
     "image-generation.md: A model wrapper": "ulmeval",
-    "image-generation.md: ULMEvalKit's own command line": "ulmeval",
     "recipes.md: Reproduce a published score": "lmms_eval",
     "tasks.md: Submission files": "lmms_eval",
     "models.md: A wrapper written for lmms-eval: `lmms`": "lmms_eval",
@@ -124,6 +123,7 @@ def _ray(folder: Path) -> None:
 _READER_HAS = {
     "getting-started.md: Compare two models": _a_run_over_photos,
     "getting-started.md: Look at the answers": _a_run_over_photos,
+    "getting-started.md: The same benchmark in Python": _a_run_over_photos,
     "trackers.md: Send a run": _a_run,
     "trackers.md: Samples as Parquet": _a_run,
     "recipes.md: Follow the checkpoints of a training run": _two_checkpoints,

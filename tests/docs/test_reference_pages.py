@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from polymeter.core.names.parity import Stays, difference_tables
+from polymeter.core.names.registries import METRICS
 from polymeter.core.names.systems import System, systems
 from polymeter.core.options import RunOptions
 from polymeter.metrics.defaults import DEFAULT_METRICS
@@ -58,8 +59,10 @@ def test_the_metrics_have_the_values_and_defaults_of_the_code() -> None:
     page = metrics_page.page()
     for output_type, names in DEFAULT_METRICS.items():
         listed = rows(page, f"`{output_type}`")
-        shown = {re.findall(r"`([^`]+)`", row[0])[0]: row[1] for row in listed}
-        assert shown == {name: value for (name, kind), value in VALUES.items() if kind == output_type}
+        shown = {name: row[1] for row in listed for name in re.findall(r"`([^`]+)`", row[0])}
+        expected = {name: value for (name, kind), value in VALUES.items() if kind == output_type}
+        assert {name: value for name, value in shown.items() if name in expected} == expected
+        assert all(METRICS.get(name).name in expected for name in shown)
         default = " and ".join(f"`{name}`" for name in names) or "none"
         assert page.split(f"\n## `{output_type}`\n\n", 1)[1].startswith(f"Default: {default}.")
 

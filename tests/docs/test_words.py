@@ -48,7 +48,12 @@ _IN_FINGERPRINTS = ("interop/evalscope/library/mmlu_pro/mmlu_pro_adapter.py", "l
 
 def pages() -> list[str]:
     """All pages that are written for readers, by path."""
-    found = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *PACKAGE.glob("interop/*/README.md")]
+    found = [
+        *ROOT.glob("*.md"),
+        *DOCS.glob("*.md"),
+        *PACKAGE.glob("interop/*/README.md"),
+        PACKAGE / "viewer" / "README.md",
+    ]
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 

@@ -59,7 +59,7 @@ FORMS = (
     Form(
         "Ended as, Took, Take back, Asked and answered",
         "Status, Duration, Delete, Conversation",
-        r"(?-i:\b(Ended as|Take back|Asked and answered|Weighed choices|This cannot be shown)\b)",
+        r"(?-i:\b(Ended as|Take back|Asked and answered|This cannot be shown)\b)",
     ),
 )
 """Forms, in the order of the table."""

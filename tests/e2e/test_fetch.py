@@ -248,3 +248,48 @@ def test_a_table_that_is_not_at_its_address_is_told_before_anything_is_fetched(m
         done = machine.fetch("QUIZ")
     assert done.returncode == 2
     assert "/quiz.tsv answers 404 Not Found." in done.stderr
+
+
+def test_a_hub_id_that_moved_is_found_by_its_mirrors(machine: Machine, hub: Hub) -> None:
+    commit = hub.add("there/colours", {"README.md": b"# Colours\n", "data/test.parquet": table(5)})
+    stated = "protocol: {name: official, mirrors: [nobody/colours, there/colours]}"
+    add_task(machine, "moved", stated)
+    done = machine.run("--tasks", "moved", output="online")
+    assert done.returncode == 0, done.stderr
+    assert "mirror there/colours" in done.stdout + done.stderr
+    online = machine.task_of("online")
+    assert online["dataset_revisions"] == {"there/colours": commit}
+
+    done = machine.fetch("moved", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["datasets"][0]["id"] == "there/colours"
+    hub.asked.clear()
+    done = machine.run("--tasks", "moved", "--offline", output="offline", has_network=False)
+    assert done.returncode == 0, done.stderr
+    assert not hub.asked
+
+    hub.add("made/colours", {"README.md": b"# Colours\n", "data/test.parquet": table(5)})
+    done = machine.run("--tasks", "moved", output="own")
+    assert done.returncode == 0, done.stderr
+    own = machine.task_of("own")
+    assert [*own["dataset_revisions"]] == ["made/colours"]
+    assert own["dataset_fingerprint"] == online["dataset_fingerprint"], "where rows come from is no identity"
+
+
+def test_a_mirror_is_no_way_around_a_hub_that_refuses(machine: Machine, hub: Hub) -> None:
+    for name in ("made/colours", "there/colours"):
+        hub.add(name, {"README.md": b"# Colours\n", "data/test.parquet": table(5)})
+    hub.refused.add("made/colours")
+    add_task(machine, "moved", "protocol: {name: official, mirrors: [there/colours]}")
+    for done in (machine.fetch("moved"), machine.run("--tasks", "moved")):
+        assert done.returncode == 2
+        assert "made/colours" in done.stderr
+        assert "there/colours" not in done.stdout + done.stderr
+
+
+def test_without_any_mirror_the_error_names_all(machine: Machine, hub: Hub) -> None:
+    add_task(machine, "moved", "protocol: {name: official, mirrors: [nobody/colours]}")
+    done = machine.run("--tasks", "moved")
+    assert done.returncode == 2
+    assert "made/colours" in done.stderr
+    assert "nobody/colours" in done.stderr

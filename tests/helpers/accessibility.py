@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.helpers.browsing import settle
+
 WIDTHS = (360, 768, 1440)
 SCHEMES = ("light", "dark")
 _LOOKS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.flatMap((found) =>
@@ -21,6 +23,7 @@ def violations(page: Any) -> list[str]:
     """
     from axe_playwright_python.base import AXE_SCRIPT
 
+    settle(page)
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     return page.evaluate(_LOOKS)
@@ -28,9 +31,11 @@ def violations(page: Any) -> list[str]:
 
 def overflowing(page: Any) -> list[str]:
     """The elements that make a page wider than its window; none if it is not."""
+    settle(page)
     return page.evaluate(_STICKS_OUT)
 
 
 def expand(page: Any) -> None:
     """Open everything that can be unfolded, so that it is looked at, too."""
+    settle(page)
     page.evaluate("() => document.querySelectorAll('details').forEach((node) => { node.open = true; })")

@@ -34,6 +34,7 @@ _PAGE = """<!doctype html>
 <title>$title</title><link rel="icon" href="data:,">
 <link rel="stylesheet" href="/base.css"><link rel="stylesheet" href="/static/content.css">
 <link rel="stylesheet" href="/static/vendor/uplot/uPlot.min.css"><link rel="stylesheet" href="/static/plots.css">
+<link rel="stylesheet" href="/static/breakdown.css">
 <script src="/static/vendor/uplot/uPlot.iife.min.js" defer></script>
 <script src="/static/content.js" defer></script><script src="/static/plots.js" defer></script></head>
 <body><main><h1>$title</h1><h2>Content</h2>$body</main></body></html>"""

@@ -29,6 +29,7 @@ class Hub:
         starts: From which byte on files were sent, in order.
         cut_after: Break the connection after so many bytes of a file, once; 0: never.
         is_gated: Refuse files to those without a token.
+        refused: Ids of datasets about which every question is a bad request.
         damaged: Names of files that are sent with another content of the same size.
     """
 
@@ -39,6 +40,7 @@ class Hub:
     starts: list[int] = field(default_factory=list)
     cut_after: int = 0
     is_gated: bool = False
+    refused: set[str] = field(default_factory=set)
     damaged: set[str] = field(default_factory=set)
 
     def add(self, name: str, files: Mapping[str, bytes]) -> str:
@@ -79,7 +81,9 @@ def fake_hub() -> Iterator[Hub]:
         def answer(self, paths: list[str] | None = None) -> None:
             path = unquote(urlsplit(self.path).path)
             hub.asked[f"{self.command} {path}"] += 1
-            if path.startswith("/api/datasets/"):
+            if any(name in path for name in hub.refused):
+                self.refuse("BadRequest", status=400)
+            elif path.startswith("/api/datasets/"):
                 self.facts(path.removeprefix("/api/datasets/"), paths)
             elif path.startswith("/datasets/") and "/resolve/" in path:
                 name, _, rest = path.removeprefix("/datasets/").partition("/resolve/")

@@ -126,7 +126,24 @@ def _judged(work: Path, run: Path) -> None:
     _run(model, ["facts"], run, include_paths=[judged_folder(work / "facts")], roles={"judge": judges}, panel_quorum=2)
 
 
-_SHOWS_FILE = "doc_to_visual: file\ndoc_to_text: q\ndoc_to_target: a"
+_ASKS = "doc_to_text: q\ndoc_to_target: a"
+
+
+def _several_images(work: Path, run: Path) -> None:
+    """Two images in a prompt, the second one tall and narrow."""
+    rows = []
+    for number, (first, second) in enumerate((("red", "blue"), ("green", "green"))):
+        files = [work / f"{number}-left.png", work / f"{number}-right.png"]
+        Image.new("RGB", (320, 200), first).save(files[0])
+        Image.new("RGB", (90, 900), second).save(files[1])
+        rows.append(
+            {"q": "Do both images have the same colour?", "a": ["no", "yes"][number], "files": [*map(str, files)]}
+        )
+    body = f"doc_to_visual: files\n{_ASKS}\nmetric_list: [{{metric: exact_match}}]"
+    _run(_saying(lambda request: "no"), _task(work, "pairs", rows, body), run)
+
+
+_SHOWS_FILE = f"doc_to_visual: file\n{_ASKS}"
 
 
 def _video(work: Path, run: Path) -> None:
@@ -248,7 +265,7 @@ def _lines(n: int) -> list[dict[str, Any]]:
     return [{"q": f"What is {i} + {i}?", "a": str(2 * i)} for i in range(n)]
 
 
-_SUMS = "doc_to_text: q\ndoc_to_target: a\nmetric_list: [{metric: exact_match}]"
+_SUMS = f"{_ASKS}\nmetric_list: [{{metric: exact_match}}]"
 
 
 def _failed(work: Path, run: Path) -> None:
@@ -306,6 +323,7 @@ KINDS: dict[str, Callable[[Path, Path], None]] = {
     "editing": _editing,
     "judged": _judged,
     "multi_round": _multi_round,
+    "several_images": _several_images,
     "video": _video,
     "audio": _audio,
     "log_likelihood": _log_likelihood,

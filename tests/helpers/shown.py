@@ -26,12 +26,16 @@ def picture(media: RunMedia, name: str = "ab01.png", size: tuple[int, int] = (40
     return put(media, name, buffer.getvalue())
 
 
+def view(media: RunMedia, stored: dict[str, Any], **more: Any) -> BlockView:
+    return BlockView("task", stored, media, **more)
+
+
 def made(media: RunMedia, stored: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {block.name: block for block in blocks(BlockView("task", stored, media, **more))}
+    return {block.name: block for block in blocks(view(media, stored, **more))}
 
 
 def html(media: RunMedia, stored: dict[str, Any], **more: Any) -> str:
-    found = blocks(BlockView("task", stored, media, **more))
+    found = blocks(view(media, stored, **more))
     return environment().get_template("content/blocks.html").render(blocks=found)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from polymeter.core.content import Image, Text
 from polymeter.core.guest_context import current_role_client
+from polymeter.core.media.showing import NOTHING_STATED, Showing
 from polymeter.core.model import Model
 from polymeter.core.options import RunOptions
 from polymeter.core.records.progress import Silence
@@ -65,6 +66,7 @@ class ListTask:
         is_thread_safe: bool = False,
         roles: Iterable[str] = (),
         source: str = "v1",
+        showing: Showing = NOTHING_STATED,
     ) -> None:
         self.spec = TaskSpec(name, "list", Path(f"{name}.yaml"), {}, source)
         self.needs = Needs(roles=frozenset(roles))
@@ -77,6 +79,7 @@ class ListTask:
         self.notes: tuple[str, ...] = ()
         self.batch_size: int | None = None
         self.n_reduced = 0
+        self.showing = showing
         self._play = play
         self._score = score
 
@@ -123,6 +126,7 @@ class ListTask:
             batch_size=self.batch_size,
             num_fewshot=self.num_fewshot,
             notes=self.notes,
+            showing=self.showing,
         )
 
 

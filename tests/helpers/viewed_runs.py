@@ -97,7 +97,7 @@ def _results(ended: Sequence[LoggedSample], model: str, planned: int) -> dict[st
     ][:3]
     results = []
     for metric in ("exact_match", "f1"):
-        values = [float(one.scores[metric, "none"]) for one in scored]
+        values = [float(one.scores[metric, "none"]) for one in scored if (metric, "none") in one.scores]
         mean = sum(values) / len(values) if values else None
         results.append(
             {"metric": metric, "filter": "none", "subset": [], "value": mean, "n": len(values), "stderr": 0.1,

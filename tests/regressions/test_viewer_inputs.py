@@ -61,7 +61,7 @@ def test_a_note_that_cannot_be_left_is_an_error_of_the_form(port: int) -> None:
 
 def test_a_page_that_cannot_be_shown_is_an_error_of_its_address(port: int) -> None:
     for path, status in (
-        ("/compare?run=run", 400),
+        ("/compare?run=none", 404),
         ("/run/run/samples?category=none:1", 400),
         ("/run/run/samples?metric=none&min=1", 400),
         (f"/run/run/media/{'x' * 3000}", 404),
