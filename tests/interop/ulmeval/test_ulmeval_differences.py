@@ -229,12 +229,13 @@ def test_what_a_class_of_vlmevalkit_reads_of_its_predictions(
     assert found == {"n_texts": sum(isinstance(x, str) for x in expected), "n_missing": expected.count(None)}
 
 
-@difference("older-choice-rule", here=("B", False), there=(False, False))
-def test_a_letter_that_is_announced_early(parity: str, expected: tuple[Any, Any]) -> None:
-    """As VLMEvalKit's present tree reads it, and neither its older releases nor ULMEvalKit."""
+@difference("answer-letters", here=[1, 1, None], there=[0, 0, 0])
+def test_an_answer_key_that_is_no_letter(tmp_path: Path, parity: str, expected: list[Any]) -> None:
+    keys = ["b", "dog", "cow"]
+    rows = [{"index": n, "question": "?", "A": "cat", "B": "dog", "answer": key} for n, key in enumerate(keys)]
     switch_on_shims()
-    choices = dict.fromkeys("ABCD", "-")
-    answer = "The answer is **B**. Of all the animals here it is the tallest one."
+    evaluate_rows = importlib.import_module("vlmeval.dataset.utils.multiple_choice").mcq_vanilla_eval
+    table = pd.DataFrame(rows)
     with guest_context_with(parity=parity_with(parity)):
-        newer, older = (importlib.import_module(f"{kit}.utils") for kit in ("vlmeval", "ulmeval"))
-        assert (newer.can_infer(answer, choices), older.can_infer(answer, choices)) == expected
+        data = evaluate_rows(None, table.assign(prediction="B"), table, 1, str(tmp_path / "x.pkl"))
+    assert [None if pd.isna(hit) else hit for hit in data["hit"]] == expected

@@ -28,8 +28,6 @@ from tests.helpers.toy_datasets import png_base64
 
 HERE = Path(__file__).parent
 CASES = json.loads((HERE / "vlmeval_originals.json").read_text(encoding="utf-8"))
-OLDER = {"choice": {"test/Overall": 0.4, "val/Overall": 0.6}, "circular": {"none/Overall": 1 / 3, "none/CP": 0.5}}
-"""What ``ms-vlmeval`` 0.0.20, which has the older choice rule, gave for these cases."""
 
 
 @pytest.fixture(autouse=True)
@@ -119,9 +117,7 @@ def test_what_a_spreadsheet_makes_of_them(
     found, folder = measured(
         tmp_path, monkeypatch, case["dataset"], case["rows"], case["answers"], parity="ulmeval", module=case["module"]
     )
-    if case["name"] in OLDER:
-        assert {name: found[name] for name in OLDER[case["name"]]} == pytest.approx(OLDER[case["name"]])
-    elif isinstance(case["spreadsheet"], str):
+    if isinstance(case["spreadsheet"], str):
         kind = case["spreadsheet"].partition(":")[0]
         assert any(kind in note for note in polymeter.open_run(folder.path).results["notes"])
     else:

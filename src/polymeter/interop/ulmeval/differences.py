@@ -147,7 +147,7 @@ DIFFERENCES = (
                 switch="vqa-equality",
             ),
             Difference(
-                rule="images in a question to the judge (WISE)",
+                rule="images in a judge's question (WISE)",
                 there="sent as text",
                 here="sent as images",
                 why="the judge saw none",
@@ -175,11 +175,18 @@ DIFFERENCES = (
                 switch="yes-no-reading",
             ),
             Difference(
-                rule='"The answer is **B**." in `can_infer`',
-                there="read only among the last four words",
-                here="the same; read for `vlmeval` names",
-                why="as VLMEvalKit now",
-                switch="older-choice-rule",
+                rule="an answer key that is no letter",
+                there="never right",
+                here="the option with that text; else unscored",
+                why="",
+                switch="answer-letters",
+            ),
+            Difference(
+                rule="circular choice without a rotation",
+                there="the others decide",
+                here="unscored",
+                why="",
+                switch=Stays.FAILURE,
             ),
             Difference(
                 rule="failed samples",
@@ -196,7 +203,7 @@ DIFFERENCES = (
                 switch=Stays.FAILURE,
             ),
             Difference(
-                rule="a judge that is unavailable",
+                rule="an unavailable judge",
                 there="scored without judge",
                 here="an error",
                 why="",

@@ -135,7 +135,8 @@ def task_of(
         yield from ask_about(prompting, line(sample.index), sample, seeds)
 
     def score(sample: Sample, rollout: Rollout) -> Score:
-        prediction = prediction_of(spec.name, parameters, rollout.responses)
+        responses = rollout.responses
+        prediction = prediction_of(spec.name, parameters, responses, is_conversation=dataset.is_conversation)
         # A row takes longer to make than anything else here, and is only read by those who score it.
         row = None if dataset.evaluate_sample is None else line(sample.index)
         return sample_score(dataset, row, prediction, judge, " | ".join(references(sample.doc)))
@@ -187,6 +188,7 @@ def task_of(
         keeps_answers_only=options.predict_only,
         notes=tuple(notes),
         findings=tuple(found),
+        has_rounds=dataset.is_conversation,
         repeats=prompting.n,
         showing=dataset.showing,
         further_subsets=column_subsets(table.data),

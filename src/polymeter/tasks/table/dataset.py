@@ -37,6 +37,7 @@ class Dataset:
         showing: What its class states to be shown of media.
         dataset_name: The name by which its class and wrapped models know it: that of the task without its protocol.
             Empty: ``name``.
+        is_conversation: Whether its prompts are conversations, whose answer is the list of the model's turns.
         media_folders: Where relative paths of files of its rows are looked for.
     """
 
@@ -56,6 +57,7 @@ class Dataset:
     is_thread_safe: bool = False
     showing: Showing = NOTHING_STATED
     dataset_name: str = ""
+    is_conversation: bool = False
     media_folders: tuple[Path, ...] = ()
 
 

@@ -46,6 +46,7 @@ class PredictionFile:
         failed_as_text: Whether rows without an answer are included, with a text that says so.
         suffix: Its format. Of other formats than a pickle, predictions are texts: several answers are a printed list.
         left_out: Columns of the table that it does not have.
+        is_conversation: Whether a prediction is a list of turns, also of one.
         write: Writes it.
     """
 
@@ -55,6 +56,7 @@ class PredictionFile:
     failed_as_text: bool = False
     suffix: str = PICKLE
     left_out: tuple[str, ...] = ()
+    is_conversation: bool = False
     write: Callable[[pd.DataFrame, Path], None] = write_pickle
 
 
@@ -72,9 +74,11 @@ class WrittenPredictions(NamedTuple):
     frame: pd.DataFrame
 
 
-def prediction_of(name: str, parameters: Generate | GenerateImage, responses: Sequence[Response]) -> Any:
+def prediction_of(
+    name: str, parameters: Generate | GenerateImage, responses: Sequence[Response], *, is_conversation: bool = False
+) -> Any:
     """The prediction that authors score: a list of images (also for a single one), or a text (a list for several
-    answers).
+    answers, and for a conversation).
 
     Raises:
         ScoreError: if there is no answer.
@@ -88,7 +92,7 @@ def prediction_of(name: str, parameters: Generate | GenerateImage, responses: Se
     if not outputs:
         raise ScoreError(f"The model gave no text for a sample of {name!r}.")
     texts = [output.text or "" for output in outputs]
-    return texts[0] if len(texts) == 1 else texts
+    return texts[0] if len(texts) == 1 and not is_conversation else texts
 
 
 def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: ReduceContext) -> WrittenPredictions:
@@ -111,7 +115,7 @@ def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: 
     predictions: list[Any] = []
     for row in rows:
         if row.score is not None:
-            predictions.append(prediction_of(table.name, file.parameters, row.responses()))
+            predictions.append(_prediction(file, row))
         elif file.failed_as_text:
             predictions.append(FAILED)
         else:
@@ -127,6 +131,10 @@ def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: 
     path.parent.mkdir(parents=True)
     file.write(frame, path)
     return WrittenPredictions(path, numbers, frame)
+
+
+def _prediction(file: PredictionFile, row: ScoredRow) -> Any:
+    return prediction_of(file.table.name, file.parameters, row.responses(), is_conversation=file.is_conversation)
 
 
 def prediction_path(folder: Path, model: str, dataset: str, suffix: str = PICKLE) -> Path:

@@ -20,6 +20,7 @@ from polymeter.data.fetching.fetch import fetched_image
 from polymeter.tasks.table.dataset import Dataset
 from polymeter.tasks.table.files.roots import fetched_root, is_offline_here
 from polymeter.tasks.table.items import Item, as_items, as_messages
+from polymeter.tasks.table.turns import CONVERSATION, converse, is_conversation, turns_of
 
 _TOKENS, _TOKENS_OF_ENDPOINTS = 512, 2048
 
@@ -63,21 +64,25 @@ def parameters_for(
 
 def ask_about(prompting: Prompting, line: Any, sample: Sample, seeds: Sequence[int]) -> RolloutSteps:
     """The rollout of one row: a model that may have its own prompt is asked for it first, then all requests are made at
-    once.
+    once, or those of a conversation one after the other.
     """
     dataset = prompting.dataset
     own = (yield OwnPrompt(_origin(dataset, (), sample))).messages if prompting.has_own_prompts else None
     messages = messages_about(prompting, line) if own is None else _with_system(prompting, own)
+    if dataset.is_conversation:
+        assert isinstance(prompting.parameters, Generate)
+        yield from converse(messages, prompting.parameters, seeds[0], _origin(dataset, messages, sample))
+        return
     request = Request(messages, _parameters_about(prompting, line), _origin(dataset, messages, sample))
     repeats = repeats_of(request, seeds)
     yield repeats if len(repeats) > 1 else repeats[0]
 
 
 def messages_about(prompting: Prompting, line: Any) -> tuple[Message, ...]:
-    """The dataset's prompt for a row.
+    """The dataset's prompt for a row: of a conversation, all turns that are not the model's.
 
     Raises:
-        DataError: if the prompt has none of the forms of a message.
+        DataError: if the prompt has none of the forms of a message, or one that its TYPE does not announce.
     """
     dataset = prompting.dataset
     prompt = dataset.build_prompt(line)
@@ -86,6 +91,13 @@ def messages_about(prompting: Prompting, line: Any) -> tuple[Message, ...]:
             f"build_prompt of {dataset.class_name} returned nothing.",
             hint="It must return a list of {'type': …, 'value': …}.",
         )
+    if is_conversation(prompt):
+        if not dataset.is_conversation:
+            raise DataError(
+                f"build_prompt of {dataset.class_name} returned a conversation.",
+                hint=f"Write TYPE = {CONVERSATION!r} in the class: each of the user's turns is then asked.",
+            )
+        return _with_system(prompting, turns_of(prompt, partial(_reachable, name=dataset.name)))
     are_messages = isinstance(prompt, (list, tuple)) and prompt and isinstance(prompt[0], Message)
     items = () if are_messages else as_items(prompt)
     return _with_system(

@@ -16,6 +16,7 @@ from polymeter.core.guest_context import answering_through
 from polymeter.core.request import Error, Request, Response
 from polymeter.interop.ulmeval.models.base import BaseAPI
 from polymeter.interop.ulmeval.shim.ulmeval import smp, tools
+from polymeter.interop.ulmeval.shim.ulmeval.judges import build_judge
 from polymeter.interop.ulmeval.shim.vlmeval import vqa_eval
 from polymeter.interop.ulmeval.shim.vlmeval.multiple_choice import (
     build_choices,
@@ -248,12 +249,11 @@ def test_accuracies_of_a_class_that_scores_multiple_choice_itself(tmp_path: Path
     data = meta.drop(columns=["answer"]).assign(prediction=["A", "B.", "B", "It is hard to say what it is."])
     plain = mcq_vanilla_eval(None, data, meta, 2, str(tmp_path / "r.pkl"))
     assert list(plain["hit"]) == [1.0, 1.0, 1.0, 0.0]
-    assert "how read: none" in plain["log"].iloc[3]
-    rotated = mcq_circular_eval(None, data, meta, 2, str(tmp_path / "r.pkl"), "MMBench")
+    assert "there is no judge" in plain["log"].iloc[3]
+    rotated = mcq_circular_eval(None, data, meta, 2, str(tmp_path / "c.pkl"), "MMBench")
     assert dict(zip(rotated["index"], rotated["hit"], strict=True)) == {1: 1.0, 2: 0.0}
     assert report_acc(rotated)["Overall"].tolist() == [0.5]
-    with pytest.raises(DataError, match="belong to no row of the benchmark: 2, 1000002"):
-        mcq_vanilla_eval(None, data, meta[:2], 2, str(tmp_path / "r.pkl"))
+    assert list(mcq_vanilla_eval(None, data, meta[:2], 2, str(tmp_path / "s.pkl"))["index"]) == [1, 1000001]
 
 
 def test_a_missing_verdict_is_no_wrong_answer(tmp_path: Path) -> None:
@@ -266,6 +266,6 @@ def test_a_missing_verdict_is_no_wrong_answer(tmp_path: Path) -> None:
         return Response(error=Error("permanent", "the judge is away"))
 
     with answering_through(away):
-        found = mcq_vanilla_eval(object(), data, meta, 1, str(tmp_path / "r.pkl"))
+        found = mcq_vanilla_eval(build_judge(model="m"), data, meta, 1, str(tmp_path / "r.pkl"))
     assert found["hit"].isna().all()
-    assert "the judge is away" in found["log"].iloc[0]
+    assert "Failed to obtain answer" in found["log"].iloc[0]

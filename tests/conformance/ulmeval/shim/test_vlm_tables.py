@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from polymeter.interop.ulmeval.shim.vlmeval.multiple_choice import (
     MMMU_preproc,
+    get_dimension_rating,
     report_acc_MMSci,
     report_acc_MMT,
     report_acc_MMVP,
+    report_topviewrs_acc,
 )
 from polymeter.interop.ulmeval.shim.vlmeval.vqa_eval import relaxed_correctness
 
@@ -42,9 +45,30 @@ def test_settings_subjects_and_categories() -> None:
 
 
 def test_a_pair_is_right_where_both_are_and_nothing_without_a_verdict() -> None:
-    table = report_acc_MMVP(pd.DataFrame({"index": ["1", "2", "3", "4", "5", "6"], "hit": [1, 1, 1, 0, 1, math.nan]}))
-    assert table["case_accuray"][0] == 0.5
-    assert table["question_accuray"][0] == pytest.approx(0.8)
+    questions = ["a", "a", "b", "b", "c", "d", "d"]
+    table = report_acc_MMVP(pd.DataFrame({"question": questions, "hit": [1, 1, 1, 0, 1, 1, math.nan]}))
+    assert table["Overall"][0] == 0.5, "of the pair of d one half has no verdict, and the other half of c is missing"
+    assert table["Average"][0] == pytest.approx(5 / 6)
+
+
+def test_partial_matches_stand_beside_accuracies() -> None:
+    rows = pd.DataFrame({"hit": [1, 0], "partial_match": [1, 0.5], "category": ["a", "b"]})
+    table = report_topviewrs_acc(rows).to_dict("list")
+    assert table == {
+        "split": ["none"], "Overall": [0.5], "Overall_PM": [0.75], "a": [1], "a_PM": [1], "b": [0], "b_PM": [0.5]
+    }  # fmt: skip
+    assert list(rows["split"]) == ["none", "none"]
+
+
+def test_the_table_of_mme_real_world(tmp_path: Path) -> None:
+    rows = [("Reasoning/Monitoring", "Color/Attribute/car", 1), ("Reasoning/Monitoring", "Color/Attribute/bus", 0)]
+    rows += [("Reasoning/Monitoring", "Count", -1), ("Perception/Remote Sensing", "Count", 1)]
+    file = tmp_path / "x.xlsx"
+    pd.DataFrame(rows, columns=["category", "l2-category", "score"]).to_excel(file, index=False)
+    found = get_dimension_rating(str(file))
+    assert found["Reasoning"]["Monitoring"] == {"color/attribute": 0.5, "Avg": 0.5}
+    assert (found["Reasoning"]["Avg"], found["Perception"]["Avg"], found["Overall"]) == (0.5, 1, pytest.approx(2 / 3))
+    assert found["Perception"]["Monitoring"] == {"Avg": 0}
 
 
 def test_open_questions_become_a_choice() -> None:

@@ -31,7 +31,7 @@ from polymeter.tasks.table.items import Item, as_items
 
 _LOG = logging.getLogger("polymeter")
 _SEED = 42
-_CHAT_FAILED = "Chat Mode: Failed with all possible conversation turns."
+CHAT_FAILED = "Chat Mode: Failed with all possible conversation turns."
 
 
 @own_class
@@ -187,7 +187,7 @@ class BaseModel(_Prompting):
             except PolymeterError as error:  # the longest conversation it can take is not known in advance
                 _LOG.info("%s", error)
                 turns = _later(turns)
-        return _CHAT_FAILED
+        return CHAT_FAILED
 
 
 @own_class

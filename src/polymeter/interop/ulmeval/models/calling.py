@@ -14,6 +14,7 @@ from polymeter.core.request import Generate, GenerateImage, Origin, Parameters, 
 from polymeter.core.settings.repeats import seed_of
 from polymeter.guests.generators import dispatched, own_generators, torch_seeded
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
+from polymeter.interop.ulmeval.models.chatting import chat_answer, is_chat
 from polymeter.interop.ulmeval.models.hooks import (
     checked_list,
     is_coded,
@@ -53,6 +54,11 @@ def results(wrapper: Any, repeats: Sequence[Request], folder: Path, one_seed: in
     if not isinstance(parameters, (Generate, GenerateImage)):
         raise ModelError(f"A ulm model gives images and text, not {parameters.kind}.")
     items, dataset = items_of(request, folder), dataset_of(request)
+    if is_chat(wrapper, request):
+        for one in repeats:
+            with seeded(seed_of(one.parameters)):
+                yield chat_answer(wrapper, _copied(items), dataset)
+        return
     endpoint_hook = own_hook(wrapper, "generate_inner") if getattr(wrapper, "is_api", False) else None
     if endpoint_hook is not None and not _has_own_generate(wrapper):
         for _ in repeats:

@@ -18,6 +18,7 @@ from polymeter.interop.ulmeval.prediction_formats import check_format, predictio
 from polymeter.interop.ulmeval.tasks.dataset import (
     Scoring,
     check_data_is_read,
+    check_repeats,
     dataset_of,
     image_count,
     kind_of,
@@ -63,6 +64,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         require_judge(spec.name, [getattr(instance, name) for name, is_used in methods.items() if is_used])
     if scoring.by_sample:
         check_rows(spec, instance, len(dataset.table), context)
+    if dataset.is_conversation:
+        check_repeats(spec, options.num_generations)
     parameters, n = parameters_for(
         kind_of(spec, instance),
         context.generation,
@@ -113,7 +116,13 @@ def _file_of(
     Raises:
         PlanError: if it cannot be written in the format that the class expects.
     """
-    file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
+    file = PredictionFile(
+        dataset.table,
+        parameters,
+        options.model_id,
+        options.failed_as_text,
+        is_conversation=dataset.is_conversation,
+    )
     if isinstance(parameters, GenerateImage) or not is_of_vlmeval(spec.file):
         return file, False
     form = prediction_format()

@@ -21,6 +21,7 @@ from polymeter.tasks.table.dataset import Dataset, folders_of
 from polymeter.tasks.table.instances import own_method, request_kind, usual_count
 from polymeter.tasks.table.protocols import PROTOCOL, class_protocol
 from polymeter.tasks.table.rows import table_of
+from polymeter.tasks.table.turns import CONVERSATION
 
 SHOWN = "SHOWN"
 """The attribute in which a class states what is shown of media."""
@@ -80,6 +81,7 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
         is_thread_safe=_is_thread_safe(cls),
         showing=_showing(spec, instance),
         dataset_name=spec.benchmark,
+        is_conversation=is_conversation(spec, instance),
         media_folders=folders_of(instance),
     )
 
@@ -95,6 +97,25 @@ def kind_of(spec: TaskSpec, instance: Any) -> RequestKind:
     if not kind:
         return "generate" if is_of_vlmeval(spec.file) else "generate_image"
     return request_kind(kind, spec)
+
+
+def is_conversation(spec: TaskSpec, instance: Any) -> bool:
+    """Return whether the prompts of an instance are conversations, by its TYPE."""
+    return str(getattr(instance, "TYPE", None) or spec.config.get("TYPE")) == CONVERSATION
+
+
+def check_repeats(spec: TaskSpec, n: int | None) -> None:
+    """Refuse several answers to each turn of a conversation, where only one can be continued.
+
+    Raises:
+        PlanError: if more than one is wanted.
+    """
+    if n is not None and n > 1:
+        raise PlanError(
+            f"Benchmark {spec.name!r} leads conversations, so num_generations={n} has no meaning for it.",
+            where="num_generations",
+            hint="Run it several times, with a seed each.",
+        )
 
 
 def image_count(name: str, instance: Any) -> int:

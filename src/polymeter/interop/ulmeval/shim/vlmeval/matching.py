@@ -1,24 +1,27 @@
 """``vlmeval.utils.matching_util``: which option an answer names, by the rules of VLMEvalKit's present tree.
 
-They are those of ULMEvalKit, and one more: where these find no option, the letter after "answer is" counts. At parity
-with ULMEvalKit the older rules hold, which are also those of ``ms-vlmeval`` 0.0.20.
+They are those of ULMEvalKit, and one more: where these find no option, the letter after "answer is" counts.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
-from polymeter.core.guest_context import guest_context
 from polymeter.tasks.table.classes.multiple_choice import extract
 from polymeter.tasks.table.classes.multiple_choice.extract import Inferred, can_infer_sequence, can_infer_text
 
-__all__ = ["can_infer", "can_infer_lego", "can_infer_option", "can_infer_sequence", "can_infer_text"]
-
-_FAILED = "Failed to obtain answer via API"
-_ANNOUNCED = re.compile(r"answer\s+is\s+\**([A-D])", re.IGNORECASE)
-"""As in the kit: of A to D alone, in any case, and whatever follows, so that "the answer is a dog" names A."""
+__all__ = [
+    "can_infer",
+    "can_infer_lego",
+    "can_infer_option",
+    "can_infer_sequence",
+    "can_infer_text",
+    "detect_repetition",
+]
 
 
 def can_infer_option(answer: str, choices: Mapping[str, Any]) -> Inferred:
@@ -31,11 +34,7 @@ def can_infer_option(answer: str, choices: Mapping[str, Any]) -> Inferred:
     Returns:
         The letter; ``Z`` for an answer that declines to choose; ``False`` if the rules find nothing.
     """
-    letter = extract.can_infer_option(answer, choices)
-    if letter or _FAILED in answer or guest_context().parity.on("older-choice-rule"):
-        return letter
-    announced = _ANNOUNCED.search(answer)
-    return announced[1].upper() if announced and announced[1].upper() in choices else False
+    return extract.can_infer_option(answer, choices) or extract.announced_option(answer, choices)
 
 
 def can_infer(answer: Any, choices: Mapping[str, Any]) -> Inferred:
@@ -48,3 +47,29 @@ def can_infer_lego(answer: Any, question_type: str, choices: Mapping[str, Any]) 
     text = str(answer)
     by_letter = can_infer_sequence(text, choices) if question_type == "sort" else can_infer_option(text, choices)
     return by_letter or can_infer_text(text, choices)
+
+
+def detect_repetition(
+    text: str, seg_len: int = 100, min_matches: int = 20, interval_kinds: int = 3, interval_threshold: float = 0.8
+) -> tuple[bool, list[re.Match[str]] | None]:
+    """Check if a text ends in one passage over and over.
+
+    Args:
+        text: The text.
+        seg_len: The number of characters at its end that are looked for in its second half.
+        min_matches: How often they must be there.
+        interval_kinds: How many different distances between them count.
+        interval_threshold: More than this share of all distances must be the most frequent ones.
+
+    Returns:
+        True if it does, and where the passage was found; ``None`` for a short text.
+    """
+    whole = text.strip()
+    if len(whole) < seg_len * min_matches:
+        return False, None
+    found = list(re.finditer(re.escape(whole[-seg_len:]), whole[len(whole) // 2 :]))
+    if len(found) < min_matches:
+        return False, found
+    distances = Counter(later.start() - earlier.start() for earlier, later in pairwise(found))
+    n_usual = sum(count for _, count in distances.most_common(interval_kinds))
+    return n_usual / max(distances.total(), 1) > interval_threshold, found

@@ -30,6 +30,9 @@ _BY_ORDINAL = tuple(re.compile(rf"(?:{words}).*?([A-D])", re.IGNORECASE) for wor
 _STEP = re.compile(r"(?:step\s*[\d一二三四]+|步骤\s*[\d一二三四]+|第\s*[\d一二三四]\s*步).*?([A-D])", re.IGNORECASE)
 _ORDERED = 4
 
+_ANNOUNCED = re.compile(r"answer\s+is\s+\**([A-D])", re.IGNORECASE)
+"""As in the kit: of A to D alone, in any case, and whatever follows, so that "the answer is a dog" names A."""
+
 Inferred = str | Literal[False]
 
 
@@ -57,6 +60,15 @@ def can_infer_option(answer: str, choices: Mapping[str, Any]) -> Inferred:
     if len(named) == 1 and words.index(named[0]) >= len(words) - _LAST_WORDS:
         return named[0]
     return False
+
+
+def announced_option(answer: str, choices: Mapping[str, Any]) -> Inferred:
+    """The option whose letter follows "answer is", which counts where ``can_infer_option`` finds none.
+
+    VLMEvalKit has this rule since 2026; ULMEvalKit, and older versions, do not.
+    """
+    found = None if _FAILED in answer else _ANNOUNCED.search(answer)
+    return found[1].upper() if found and found[1].upper() in choices else False
 
 
 def can_infer_text(answer: str, choices: Mapping[str, Any]) -> Inferred:

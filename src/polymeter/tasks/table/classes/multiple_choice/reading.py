@@ -18,7 +18,7 @@ from polymeter.reading.choices import choice_reading
 from polymeter.tasks.table.classes.multiple_choice.extract import (
     NO_OPTION,
     Inferred,
-    can_infer,
+    announced_option,
     can_infer_option,
     can_infer_text,
 )
@@ -110,7 +110,8 @@ def read_choice(
     """
     letter: Inferred | None
     if rules == "published":
-        letter = can_infer(answer, choices) if by_letter else can_infer_text(answer, choices)
+        letter = by_letter and (can_infer_option(answer, choices) or announced_option(answer, choices))
+        letter = letter or can_infer_text(answer, choices)
     else:
         # A known refusal is read too: it chooses none, and a judge would not find one either.
         letter = _letter_of_choice(answer, choices, by_letter=by_letter) or can_infer_option(answer, {})

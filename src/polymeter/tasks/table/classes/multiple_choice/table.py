@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from polymeter.tasks.table.classes.cells import text_of
 from polymeter.tasks.table.classes.prediction_files import distinct
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
 
 HIT = "hit"
 _GROUPS = ("l2-category", "category")
-_NO_SPLIT = "none"
-_SHORT = {
+NO_SPLIT = "none"
+ABILITIES: Mapping[str, str] = {
     "coarse_perception": "CP",
     "finegrained_perception (instance-level)": "FP-S",
     "finegrained_perception (cross-instance)": "FP-C",
@@ -36,7 +37,7 @@ def accuracy_table(data: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    splits = data["split"].map(text_of) if "split" in data.columns else pd.Series(_NO_SPLIT, index=data.index)
+    splits = data["split"].map(split_name) if "split" in data.columns else pd.Series(NO_SPLIT, index=data.index)
     rows = sorted(set(splits))
     table: dict[str, list[object]] = {"split": [*rows], "Overall": [data[HIT][splits == row].mean() for row in rows]}
     for group in _GROUPS:
@@ -44,5 +45,10 @@ def accuracy_table(data: pd.DataFrame) -> pd.DataFrame:
             names = data[group].map(text_of)
             for name in distinct(data[group]):
                 chosen = names == name
-                table[_SHORT.get(name, name)] = [data[HIT][chosen & (splits == row)].mean() for row in rows]
+                table[ABILITIES.get(name, name)] = [data[HIT][chosen & (splits == row)].mean() for row in rows]
     return pd.DataFrame(table)
+
+
+def split_name(cell: Any) -> str:
+    """The split of a row: ``none`` if its cell is empty."""
+    return text_of(cell) or NO_SPLIT
