@@ -125,28 +125,6 @@ class Arithmetic(evals.Eval):
     def eval_sample(self, test_sample, rng):
         pass
 """
-VLMEVAL_VIDEO = """\
-from vlmeval.dataset.video_base import VideoBaseDataset
-from vlmeval.smp import *
-
-
-class MyVideo(VideoBaseDataset):
-    TYPE = "Video-MCQ"
-
-    @classmethod
-    def supported_datasets(cls):
-        return ["MyVideo"]
-
-    def prepare_dataset(self, dataset_name="MyVideo"):
-        return dict(data_file="a.tsv", root=".")
-
-    def build_prompt(self, line, video_llm):
-        return []
-
-    @classmethod
-    def evaluate(cls, eval_file, **judge_kwargs):
-        return {}
-"""
 ES_AGENT = """\
 from evalscope.api.benchmark import AgentLoopAdapter, BenchmarkMeta
 from evalscope.api.registry import register_benchmark
@@ -190,12 +168,6 @@ FILES = [
     pytest.param(BIGBENCH, "a task of BIG-bench", id="bigbench"),
     pytest.param(EVALS_CLASS, "an evaluation of OpenAI Evals", id="evals_class"),
     pytest.param(
-        VLMEVAL_VIDEO,
-        "a benchmark of VLMEvalKit over videos (MyVideo)",
-        id="vlmeval_video",
-        marks=pytest.mark.needs_system("ulmeval"),
-    ),
-    pytest.param(
         ES_AGENT, "written for EvalScope 1.x's agents", id="es_agent", marks=pytest.mark.needs_system("evalscope")
     ),
 ]
@@ -225,10 +197,3 @@ def test_a_class_without_its_yaml_is_named_alone_and_not_in_a_folder(typing: Typ
     for words in ("check mine/task.py", "run --model mock --tasks mine/task.py"):
         assert "the YAML that names it" in " ".join(typing(words).said.split())
     assert "the YAML that names it" not in " ".join(typing("tasks --include-path mine").said.split())
-
-
-@pytest.mark.needs_system("ulmeval")
-def test_a_benchmark_over_videos_is_named_by_its_dataset(typing: Typing) -> None:
-    typing.write({"mine/thing.py": VLMEVAL_VIDEO})
-    done = typing("run --model mock --tasks MyVideo --include-path mine")
-    assert (done.code, "does not run its VideoBaseDataset" in " ".join(done.said.split())) == (2, True)

@@ -39,6 +39,7 @@ class ModelTraits:
             matter to it.
         is_foreign: Whether its outputs are used unchanged (stop strings are not applied unless the plan asks).
         has_own_prompts: Whether it may have its own prompts for rows (``BatchModel.own_prompt``).
+        whole_videos: Whether it takes videos as such, and not as frames; ``None``: if it is known to accept videos.
         reasoning_tags: Tags around reasoning that its chat template has besides those that are known.
         ignores_text: Why it does not read the text of prompts, as the end of a sentence; empty: it does.
     """
@@ -54,8 +55,14 @@ class ModelTraits:
     is_completion: bool = False
     is_foreign: bool = False
     has_own_prompts: bool = False
+    whole_videos: bool | None = None
     reasoning_tags: Tags = ()
     ignores_text: str = ""
+
+    @property
+    def takes_whole_videos(self) -> bool:
+        """True if it takes videos as such."""
+        return bool(self.modalities.get("video")) if self.whole_videos is None else self.whole_videos
 
 
 @dataclass(frozen=True, slots=True)

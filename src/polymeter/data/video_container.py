@@ -73,12 +73,28 @@ class Cursor:
         self._seek(None)  # reading the index has left the container at its end
         for number in numbers:
             frame = self._frame(self._index.stamps[number])
-            if frame.is_corrupt:
-                raise DataError(
-                    f"It is broken: its frame at {float(self._index.times[number]):.2f} s was not stored whole.",
-                    hint="Fetch the file again.",
-                )
+            self._check_whole(number, frame)
             yield number, frame
+
+    def frame(self, number: int) -> Any:
+        """One frame. Numbers that ascend from call to call are decoded in one pass.
+
+        Raises:
+            DataError: if it was not stored whole.
+        """
+        if self._now is None and self._before is None:
+            self._wanted = frozenset(self._index.stamps)
+            self._seek(None)
+        frame = self._frame(self._index.stamps[number])
+        self._check_whole(number, frame)
+        return frame
+
+    def _check_whole(self, number: int, frame: Any) -> None:
+        if frame.is_corrupt:
+            raise DataError(
+                f"It is broken: its frame at {float(self._index.times[number]):.2f} s was not stored whole.",
+                hint="Fetch the file again.",
+            )
 
     def _frame(self, stamp: int) -> Any:
         """The frame on screen at a time stamp: the one that has it, else (if the decoder gives none with it) the one

@@ -10,9 +10,9 @@
   that it adds to the environment stay, because its functions read them later.
 - ``shims`` serves the names of other systems.
 - ``reading``: facts about a guest's source without running it: the meaning of its imports, its files, the packages and
-names that it uses.
-- ``alarms``: ``signal.alarm`` of a guest on worker threads. ``served_datasets`` and ``served_metrics``: data and
-metrics that it opens by itself and Polymeter has.
+  names that it uses.
+- ``alarms``: ``signal.alarm`` of a guest on worker threads. ``served``: data, metrics and packages that it imports by
+  itself and Polymeter has.
 - ``wrappers``: the modules, files and constructor arguments of classes that wrap a model.
 - ``own_classes``: Polymeter's classes among a guest's bases. ``loggers``: guests' logging, without keys.
 """

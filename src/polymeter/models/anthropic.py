@@ -150,6 +150,7 @@ class AnthropicModel(HostedModel):
             requests={"generate": True, "loglikelihood": False, "generate_image": False},
             modalities={"text": True, "image": True, "audio": False, "video": video == "frames"},
             is_endpoint=True,
+            whole_videos=False,
         )
 
     @property

@@ -71,6 +71,7 @@ class OcrModel(BatchModel):
             family="ocr",
             requests={"generate": True, "loglikelihood": False, "generate_image": False},
             modalities={"text": True, "image": True, "audio": False, "video": True},
+            whole_videos=False,
             ignores_text="it returns the text in the image",
         )
         self._text_score = text_score

@@ -62,7 +62,7 @@ def opened(video: Video) -> Iterator[OpenedVideo]:
         return
     with opened_video(origin, video.describe()) as (container, stream):
         index = read_index(container, stream)
-        rate = _rate(index, stream)
+        rate = rate_of(index, stream)
         facts = {"duration_s": float(index.end), "fps": float(rate), "frames": len(index.times)}
         if stream.frames and stream.frames != len(index.times):
             facts["stated_frames"] = stream.frames
@@ -86,9 +86,10 @@ def _track(container: Any) -> Callable[[float, int | None], Iterator[SoundBlock]
     return blocks
 
 
-def _rate(index: FrameIndex, stream: Any) -> Fraction:
-    """The rate that the container states, if its frames last as long by it as their time stamps say, give or take one
-    frame: the stamps of some containers are rounded to milliseconds. Else the number of frames by their time.
+def rate_of(index: FrameIndex, stream: Any) -> Fraction:
+    """Return the frames per second of a stream: the rate that the container states, if its frames last as long by it as
+    their time stamps say, give or take one frame: the stamps of some containers are rounded to milliseconds. Else the
+    number of frames by their time.
     """
     count = len(index.times)
     stated = stream.average_rate

@@ -44,8 +44,9 @@ from polymeter.guests.loading.search_path import (
     without_our_entries,
 )
 from polymeter.guests.opened_sources import importing
-from polymeter.guests.served_datasets import serve_datasets
-from polymeter.guests.served_metrics import serve_metrics
+from polymeter.guests.served.datasets import serve_datasets
+from polymeter.guests.served.metrics import serve_metrics
+from polymeter.guests.served.packages import served_package
 from polymeter.guests.shims.tables import is_shim
 
 
@@ -82,6 +83,9 @@ class ImportStatements:
                 with without_our_entries():
                     return self._real(name, globals, locals, fromlist or (), 0)
             if private is None:
+                served = served_package(name, fromlist or ())
+                if served is not None:
+                    return served
                 found = self._real(name, globals, locals, fromlist or (), 0)
                 serve_datasets(name.partition(".")[0])
                 serve_metrics(name.partition(".")[0])

@@ -27,6 +27,7 @@ from polymeter.guests.loading.neighbours import (
     tree_file,
     trees,
 )
+from polymeter.guests.served.packages import SERVED_PACKAGES
 
 _MOST_PARSED = 4096
 _LEVELS = 3
@@ -217,7 +218,7 @@ def _package(file: Path, statement: _Statement) -> str:
     top, _, below = statement.module.partition(".")
     if statement.level or top in sys.stdlib_module_names or top == "polymeter" or top in import_roots():
         return ""
-    if (file.parent / top).is_dir() or beside_checkout(top, file.parent):
+    if top in SERVED_PACKAGES or (file.parent / top).is_dir() or beside_checkout(top, file.parent):
         return ""
     if top in _NAMESPACES:
         return ".".join([top, *(below.split(".")[:1] if below else statement.names[:1])])

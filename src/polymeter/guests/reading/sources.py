@@ -13,6 +13,7 @@ from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import Entry
 from polymeter.core.names.systems import import_roots
 from polymeter.guests.loading.neighbours import beside_checkout, package_root, tree_file
+from polymeter.guests.served.packages import SERVED_PACKAGES
 
 _MOST_LEVELS = 8
 _MOST_PARSED = 4096
@@ -56,7 +57,7 @@ def packages_needed(tree: ast.Module, folder: Path) -> Iterator[tuple[str, int]]
         tree: The file.
         folder: Its folder.
     """
-    ours = {_OURS, *import_roots()}
+    ours = {_OURS, *import_roots(), *SERVED_PACKAGES}
     for node in tree.body:
         names: list[str] = []
         if isinstance(node, ast.Import):

@@ -29,7 +29,6 @@ SYSTEM = System(
         "ulmeval": ImportRoot(aliases=f"{_SHIM}.aliases:ULMEVAL", refused=f"{_SHIM}.refused:ULMEVAL"),
         "vlmeval": ImportRoot(
             aliases=f"{_SHIM}.aliases:VLMEVAL",
-            refused=f"{_SHIM}.refused:VLMEVAL",
             otherwise="ulmeval",
             title="VLMEvalKit",
         ),

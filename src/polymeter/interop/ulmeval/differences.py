@@ -38,6 +38,13 @@ DIFFERENCES = (
                 switch=Stays.LOSS,
             ),
             Difference(
+                rule="frames of videos",
+                there="reused by name",
+                here="by content",
+                why="",
+                switch=Stays.LOSS,
+            ),
+            Difference(
                 rule="a file with another MD5",
                 there="overwritten",
                 here="kept as `.old`",
@@ -68,14 +75,14 @@ DIFFERENCES = (
             Difference(
                 rule="`prompt` or `text` of a text table",
                 there="not read",
-                here="read if `question` is missing",
+                here="read without `question`",
                 why="",
                 switch=Stays.CRASH,
             ),
             Difference(
                 rule="an undecodable image",
                 there="ends the run",
-                here="the sample is an error",
+                here="an error",
                 why="",
                 switch=Stays.CRASH,
             ),
@@ -107,8 +114,8 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="a failing wrapper",
-                there="ends the benchmark, or a text replaces an image",
-                here="the sample is an error",
+                there="ends the benchmark, or is an answer",
+                here="an error",
                 why="",
                 switch=Stays.FAILURE,
             ),

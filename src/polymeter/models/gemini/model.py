@@ -165,6 +165,7 @@ class GeminiModel(HostedModel):
             requests={"generate": sees, "loglikelihood": False, "generate_image": self._kind != "text"},
             modalities={"text": True, "image": sees, "audio": sees, "video": sees},
             is_endpoint=True,
+            whole_videos=sees and not sends_frames,
         )
 
     @property

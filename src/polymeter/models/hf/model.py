@@ -367,6 +367,7 @@ class HfModel(BatchModel):
             kind.family,
             requests={"generate": True, "loglikelihood": True, "generate_image": can_draw(self._config)},
             modalities=modalities,
+            whole_videos=self._shows_whole,
             is_completion=not kind.is_speech and not template_of(*self._processing),
             reasoning_tags=tags_in_template(template_of(*self._processing)),
         )

@@ -422,7 +422,12 @@ def _traits(settings: OpenAISettings, logprobs: str) -> ModelTraits:
         takes = takes_images(settings.name)
         modalities |= {} if takes is None else {"image": takes}
     return ModelTraits(
-        "openai", requests=requests, modalities=modalities, is_endpoint=True, is_completion=is_completion
+        "openai",
+        requests=requests,
+        modalities=modalities,
+        is_endpoint=True,
+        is_completion=is_completion,
+        whole_videos=settings.video == "url",
     )
 
 

@@ -132,7 +132,8 @@ def task_of(
 
     def rollout(sample: Sample) -> RolloutSteps:
         seeds = [seed_for(context.seed, spec.name, sample.id, number) for number in range(prompting.n)]
-        yield from ask_about(prompting, line(sample.index), sample, seeds)
+        asked = sample.index if dataset.asks_by_position else line(sample.index)
+        yield from ask_about(prompting, asked, sample, seeds)
 
     def score(sample: Sample, rollout: Rollout) -> Score:
         responses = rollout.responses
@@ -231,6 +232,8 @@ def _modalities(prompting: Prompting, seed: int) -> tuple[frozenset[Modality], b
     """The modalities that a model must take by the first prompts and the columns, and whether a prompt shows a medium
     as far as the rows looked at have one. A row whose prompt cannot be made fails later, in its rollout.
     """
+    if prompting.dataset.modalities is not None:
+        return prompting.dataset.modalities, True
     table = prompting.dataset.table
     line = table.cells if prompting.dataset.is_own else table.line
     shown: set[Modality] = {"text"}

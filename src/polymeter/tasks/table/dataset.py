@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.content import Modality
 from polymeter.core.media.showing import NOTHING_STATED, Showing
 from polymeter.core.task import ReduceContext, Result, ScoredRow
 from polymeter.tasks.table.rows import TableRows
@@ -39,6 +40,8 @@ class Dataset:
             Empty: ``name``.
         is_conversation: Whether its prompts are conversations, whose answer is the list of the model's turns.
         media_folders: Where relative paths of files of its rows are looked for.
+        asks_by_position: Whether ``build_prompt`` gets the position of a row, and not the row.
+        modalities: The modalities of its prompts; ``None``: the first prompts show them.
     """
 
     name: str
@@ -59,6 +62,8 @@ class Dataset:
     dataset_name: str = ""
     is_conversation: bool = False
     media_folders: tuple[Path, ...] = ()
+    asks_by_position: bool = False
+    modalities: frozenset[Modality] | None = None
 
 
 def folders_of(instance: Any) -> tuple[Path, ...]:

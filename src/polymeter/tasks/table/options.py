@@ -20,6 +20,9 @@ class TableRunOptions(Options):
     circular: bool = identity(False, "Also ask every multiple-choice question with its choices in every rotation.")
     detector: str = identity("", "The detector that looks for objects in images: shapes, or hf:PATH_OR_ID.")
     predict_only: bool = identity(False, "Keep the answers and score nothing.")
+    whole_videos: bool | None = identity(
+        None, "Show videos whole, and not the frames that a class chooses; default: if the model takes whole videos."
+    )
     num_generations: int | None = identity(None, "Images for each prompt, in place of the benchmark's number.", ge=1)
     arguments: dict[str, Any] = identity(dict, "Further arguments of the dataset class's constructor.")
     keep_predictions: bool = runtime(

@@ -48,6 +48,7 @@ class PredictionFile:
         left_out: Columns of the table that it does not have.
         is_conversation: Whether a prediction is a list of turns, also of one.
         write: Writes it.
+        made_of: Makes the rows that are written of the rows that were asked; ``None``: these are the same.
     """
 
     table: TableRows
@@ -58,6 +59,7 @@ class PredictionFile:
     left_out: tuple[str, ...] = ()
     is_conversation: bool = False
     write: Callable[[pd.DataFrame, Path], None] = write_pickle
+    made_of: Callable[[pd.DataFrame], pd.DataFrame] | None = None
 
 
 class WrittenPredictions(NamedTuple):
@@ -65,12 +67,10 @@ class WrittenPredictions(NamedTuple):
 
     Attributes:
         path: The file.
-        numbers: The numbers of the table's rows that it has.
         frame: What has been written.
     """
 
     path: Path
-    numbers: list[int]
     frame: pd.DataFrame
 
 
@@ -127,10 +127,11 @@ def write_predictions(file: PredictionFile, rows: Iterable[ScoredRow], context: 
     for number, prediction in enumerate(predictions):  # a list of images is one cell
         column[number] = prediction if file.suffix == PICKLE else str(prediction)
     frame[COLUMN] = pd.Series(column, dtype=object)
+    frame = frame if file.made_of is None else file.made_of(frame)
     shutil.rmtree(path.parent, ignore_errors=True)
     path.parent.mkdir(parents=True)
     file.write(frame, path)
-    return WrittenPredictions(path, numbers, frame)
+    return WrittenPredictions(path, frame)
 
 
 def _prediction(file: PredictionFile, row: ScoredRow) -> Any:

@@ -172,7 +172,6 @@ def test_a_missing_module_says_where_files_of_others_belong() -> None:
         ("ulmeval.dataset.utils", "MMDetModel", "make_detector"),
         ("ulmeval.dataset.utils", "OpenCLIPModel", "open_clip"),
         ("ulmeval.dataset.utils", "MPLUGModel", "--judge"),
-        ("vlmeval.dataset.video_base", "VideoBaseDataset", "task YAML"),
     ],
 )
 def test_what_is_not_provided_says_what_it_needs(module: str, name: str, words: str) -> None:

@@ -237,6 +237,7 @@ def _traits(found: FoundUlm) -> ModelTraits:
         modalities=modalities,
         is_endpoint=bool(getattr(cls, "is_api", False)),
         is_foreign=True,
+        whole_videos=bool(getattr(cls, "VIDEO_LLM", False)),
         # The class of a wrapper that a function makes is unknown here: it may have its own prompts.
         has_own_prompts=cls is None or is_written(cls, "use_custom_prompt"),
     )

@@ -14,6 +14,7 @@ _TABLE = "polymeter.tasks.table"
 _CHOICE = f"{_TABLE}.classes.multiple_choice"
 _QUESTIONS = f"{_TABLE}.classes.questions.datasets"
 _SMP = f"{_SHIM}.ulmeval.smp"
+_VIDEO = f"{_SHIM}.vlmeval.video"
 _GPT = f"{_SHIM}.ulmeval.api.gpt"
 
 _RULES = "can_infer can_infer_lego can_infer_option can_infer_sequence can_infer_text"
@@ -72,6 +73,7 @@ _FILES = same_names(
     f"{_SHIM}.vlmeval.file",
     "dump get_eval_file_format get_eval_file_path get_intermediate_file_path get_pred_file_format get_pred_file_path",
 )
+_VIDEOS = same_names(f"{_VIDEO}.base", "VideoBaseDataset") | same_names(f"{_VIDEO}.concat", "ConcatVideoDataset")
 _READING = same_names(f"{_SHIM}.vlmeval.multiple_choice", "extract_answer_from_item prefetch_answer")
 
 VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
@@ -86,13 +88,15 @@ VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
         **_YES_OR_NO,
         **_JUDGES,
         **_READING,
-        "VideoBaseDataset": "vlmeval.dataset.video_base:VideoBaseDataset",
+        **_VIDEOS,
         "*": f"{_SHIM}.ulmeval.datasets:VLMEVAL",
     },
     "vlmeval.dataset.image_mcq": _IMAGE_CHOICE,
     "vlmeval.dataset.image_vqa": _OPEN_ANSWERS,
     "vlmeval.dataset.image_yorn": _YES_OR_NO,
     "vlmeval.dataset.text_mcq": _TEXT_CHOICE,
+    "vlmeval.dataset.video_base": same_names(f"{_VIDEO}.base", "VideoBaseDataset"),
+    "vlmeval.dataset.video_concat_dataset": same_names(f"{_VIDEO}.concat", "ConcatVideoDataset"),
     "vlmeval.dataset.utils": {**_JUDGES, **_READING, **same_names(f"{_SHIM}.vlmeval.vqa_eval", "levenshtein_distance")},
     "vlmeval.dataset.utils.multiple_choice": f"{_SHIM}.vlmeval.multiple_choice",
     "vlmeval.dataset.utils.vqa_eval": f"{_SHIM}.vlmeval.vqa_eval",

@@ -18,8 +18,3 @@ ULMEVAL: Mapping[str, str] = {
     "ulmeval.tools.CHECK()": "Use 'polymeter check'.",
     "ulmeval.tools.RUN()": "Use 'polymeter run'.",
 }
-
-VLMEVAL: Mapping[str, str] = {
-    "vlmeval.dataset.video_base.VideoBaseDataset": "A benchmark over videos is written as task YAML (doc_to_visual may "
-    "give videos).",
-}

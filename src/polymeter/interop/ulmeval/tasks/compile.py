@@ -29,6 +29,7 @@ from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval, load_class
 from polymeter.interop.ulmeval.tasks.reading import line_of_data
+from polymeter.interop.ulmeval.tasks.videos import unpacking, video_prompts
 from polymeter.tasks.table.compile import task_of
 from polymeter.tasks.table.dataset import Dataset
 from polymeter.tasks.table.instances import check_rows, circular_note, make_instance, scoring_notes, set_up
@@ -58,7 +59,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         spec = with_protocol(spec, instance)
         set_up(spec.benchmark, instance, options)
         scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
-        dataset = dataset_of(spec, instance, scoring)
+        videos = video_prompts(spec, instance, traits, options.whole_videos)
+        dataset = dataset_of(spec, instance, scoring, videos)
     if not context.is_begun and _JUDGE not in context.roles and JUDGE_MODEL not in options.judge_args:
         methods = {"evaluate_sample": scoring.by_sample, "evaluate": scoring.by_file}
         require_judge(spec.name, [getattr(instance, name) for name, is_used in methods.items() if is_used])
@@ -75,6 +77,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     )
     prompting = Prompting(dataset, parameters, n, context.system_prompt, traits.has_own_prompts)
     file, keeps_values = _file_of(spec, dataset, parameters, options, context)
+    if videos is not None and videos.is_packed:
+        file = replace(file, made_of=unpacking(instance))
 
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         results = sample_results(dataset, rows, reduce_context)

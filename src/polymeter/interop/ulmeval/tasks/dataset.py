@@ -16,6 +16,13 @@ from polymeter.core.request import RequestKind
 from polymeter.core.task import TaskSpec
 from polymeter.guests.own_classes import definer, is_own_class
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval
+from polymeter.interop.ulmeval.tasks.videos import (
+    VideoPrompts,
+    modalities_of,
+    own_rule,
+    packed_rows,
+    prompt_of_position,
+)
 from polymeter.tasks.table.base import BASES
 from polymeter.tasks.table.dataset import Dataset, folders_of
 from polymeter.tasks.table.instances import own_method, request_kind, usual_count
@@ -55,8 +62,14 @@ def scoring_of(cls: type) -> Scoring:
     return Scoring(sample is not None, file is not None)
 
 
-def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
+def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring, videos: VideoPrompts | None = None) -> Dataset:
     """The functions of an instance, and its rows.
+
+    Args:
+        spec: The benchmark.
+        instance: The class's instance.
+        scoring: What the class scores.
+        videos: How videos are shown; ``None``: it is no benchmark over videos.
 
     Raises:
         DataError: if its ``data`` is not a table.
@@ -69,8 +82,8 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
     return Dataset(
         name=spec.name,
         class_name=cls.__name__,
-        table=table_of(spec.name, getattr(instance, "data", None), cls.__name__, keeps_index=keeps_index),
-        build_prompt=partial(_build_prompt, instance),
+        table=table_of(spec.name, _data_of(instance, videos), cls.__name__, keeps_index=keeps_index),
+        build_prompt=partial(prompt_of_position, instance, videos) if videos else partial(_build_prompt, instance),
         dump_image=partial(_dump_image, instance),
         generation_settings=settings if callable(settings) else None,
         evaluate_sample=instance.evaluate_sample if scoring.by_sample else None,
@@ -79,11 +92,17 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring) -> Dataset:
         metrics=_metrics_of(instance),
         is_own=is_own_class(cls),
         is_thread_safe=_is_thread_safe(cls),
-        showing=_showing(spec, instance),
+        showing=own_rule(instance, videos, _showing(spec, instance)) if videos else _showing(spec, instance),
         dataset_name=spec.benchmark,
         is_conversation=is_conversation(spec, instance),
         media_folders=folders_of(instance),
+        asks_by_position=videos is not None,
+        modalities=modalities_of(instance, videos) if videos else None,
     )
+
+
+def _data_of(instance: Any, videos: VideoPrompts | None) -> Any:
+    return packed_rows(instance) if videos is not None and videos.is_packed else getattr(instance, "data", None)
 
 
 def kind_of(spec: TaskSpec, instance: Any) -> RequestKind:

@@ -18,7 +18,7 @@ from polymeter.data.tables.exact import keep_exact, keeping_exact
 from polymeter.guests import contained
 from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
 from polymeter.tasks.table.dataset import Dataset
-from polymeter.tasks.table.predictions import PICKLE, PredictionFile, write_predictions
+from polymeter.tasks.table.predictions import COLUMN, PICKLE, PredictionFile, write_predictions
 from polymeter.tasks.table.scoring import JUDGE_MODEL, NO_FILTER
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def evaluate_results(
     Raises:
         ScoreError: if it raised, or returned what is not a result.
     """
-    path, row_numbers, frame = write_predictions(file, rows, context)
-    n_rows = len(row_numbers)
+    path, frame = write_predictions(file, rows, context)
+    n_rows = len(frame)
     if not n_rows:
         return []
     doing = f"evaluate of {dataset.class_name} ({dataset.name!r})"
@@ -81,7 +81,7 @@ def evaluate_results(
         each.relative_to(context.output_dir.parent).as_posix() for each in _files_beside(path)[:_MOST_ARTIFACTS]
     )
     values = numbers(returned)
-    columns = _types(file.table.data.iloc[row_numbers])
+    columns = _types(frame.drop(columns=COLUMN))
     if not values:
         return [Result(EVALUATE, NO_FILTER, None, n_rows, artifacts=artifacts)]
     return [

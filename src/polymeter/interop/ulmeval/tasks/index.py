@@ -8,14 +8,10 @@ from pathlib import PurePosixPath
 from polymeter.core.errors import PlanError, Problem
 from polymeter.core.machine.folders import files_below
 from polymeter.core.names.catalog import Catalog, Entry, Root, is_default, named_with_protocol, protocol_name
-from polymeter.interop.ulmeval.tasks.reading import OF_VIDEOS, DatasetClass, DatasetFile, read_file
+from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
 
 NAME = "dataset_class"
 _ENDING = ".py"
-_NO_VIDEOS = (
-    "This is a benchmark of VLMEvalKit over videos ({name}), and Polymeter does not run its VideoBaseDataset. Write it "
-    "as a task YAML whose doc_to_visual gives videos."
-)
 
 
 def index(roots: Sequence[Root]) -> Catalog:
@@ -41,8 +37,6 @@ def class_entries(file: DatasetFile, *, is_user: bool) -> Iterator[Entry]:
     """The entries of the datasets that a file names."""
     packages = tuple(sorted(file.packages))
     for name, owner in file.named():
-        if OF_VIDEOS in owner.bases:
-            continue
         kind, stated = owner.text("TYPE"), owner.stated_protocol(name)
         yield Entry(
             named_with_protocol(name, stated),
@@ -60,19 +54,12 @@ def class_entries(file: DatasetFile, *, is_user: bool) -> Iterator[Entry]:
 def computed_classes(file: DatasetFile) -> list[DatasetClass]:
     """Return the classes with names that only running the file would give, without base classes of others."""
     above = {name for item in file.classes for name in item.ancestors}
-    classes = [item for item in file.classes if OF_VIDEOS not in item.bases]
-    return [item for item in classes if item.datasets is None and item.name not in above]
+    return [item for item in file.classes if item.datasets is None and item.name not in above]
 
 
 def _add_classes(catalog: Catalog, file: DatasetFile, root: Root) -> None:
     is_named = file.path == root.path
     catalog.claims.names.update(_data_of(file))
-    above = {name for item in file.classes for name in item.ancestors}
-    for item in file.classes:
-        if OF_VIDEOS in item.bases and item.name not in above:
-            names = tuple(item.datasets or ()) or (item.name,)
-            said = _NO_VIDEOS.format(name=", ".join(names))
-            catalog.problems.append(Problem(f"{file.path}:{item.line}", said, names))
     for entry in class_entries(file, is_user=root.is_user):
         catalog.add(entry)
     for item in computed_classes(file):
@@ -92,9 +79,7 @@ def _add_classes(catalog: Catalog, file: DatasetFile, root: Root) -> None:
         catalog.problems.extend(
             Problem(f"{file.path}:{item.line}", f"{item.name} names no dataset: it has no DATASET_URL.")
             for item in file.classes
-            if item.datasets == {}
-            and OF_VIDEOS not in item.bases
-            and not any(item.name in other.ancestors for other in file.classes)
+            if item.datasets == {} and not any(item.name in other.ancestors for other in file.classes)
         )
 
 

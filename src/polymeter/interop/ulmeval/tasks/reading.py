@@ -20,8 +20,6 @@ URLS: Final = "DATASET_URL"
 SUPPORTED: Final = "supported_datasets"
 PLAIN_BASES: Final = ("TextBaseDataset", "ImageBaseDataset", "VideoBaseDataset")
 """Bases that name no dataset themselves."""
-OF_VIDEOS: Final = "VideoBaseDataset"
-"""VLMEvalKit's base of benchmarks over videos, which is not provided."""
 _OF_ANY_FILE = ("CustomMCQDataset", "CustomTextMCQDataset", "CustomVQADataset")
 """Classes of VLMEvalKit for a file that no class names: they inherit names, and come last in its registry."""
 _MARKS = (URLS.encode(), SUPPORTED.encode())

@@ -19,7 +19,7 @@ from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.core.names.registries import METRICS
 from polymeter.core.records.spread import UNBOUNDED, Bounds
 from polymeter.guests import name_of, resolve
-from polymeter.guests.served_metrics import CodeEval
+from polymeter.guests.served.metrics import CodeEval
 from polymeter.interop.lm_eval.tasks.scoring.aggregations import AGGREGATIONS, aggregation_at, aggregation_of
 from polymeter.metrics import check_kwargs
 from polymeter.tasks.yaml.registration import AGGREGATION_DEFINITIONS, METRIC_DEFINITIONS, USERS

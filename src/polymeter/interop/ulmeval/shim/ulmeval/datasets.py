@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from polymeter.core.task import TaskSpec
 
 _FORMATS = ("dataset_class", "table")
+_VIDEO_BASE = "polymeter.interop.ulmeval.shim.vlmeval.video.base"
 IMAGE_DATASET: list[type] = []  # of the process, as in ULMEvalKit: a user's file appends to it
 TEXT_DATASET: list[type] = []  # likewise
 DATASET_CLASSES: list[type] = []
@@ -107,11 +108,18 @@ def _best(defined: list[type], listed: Callable[[], Any]) -> Any:
 def _classes() -> Iterator[type]:
     """The classes in the lists, then those that have been defined, latest first."""
     yield from [*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET]
-    bases: list[type] = [TextBaseDataset, ImageBaseDataset]
+    bases: list[type] = [TextBaseDataset, ImageBaseDataset, *_video_bases()]
     while bases:
         subclasses: list[type] = type.__subclasses__(bases.pop())
         yield from (cls for cls in reversed(subclasses) if not cls.__module__.startswith("polymeter."))
         bases.extend(subclasses)
+
+
+def _video_bases() -> Iterator[type]:
+    """The base class of benchmarks over videos, if anything has used it."""
+    module = sys.modules.get(_VIDEO_BASE)
+    if module is not None:
+        yield module.VideoBaseDataset
 
 
 def _dataset_names(cls: Any) -> list[str]:

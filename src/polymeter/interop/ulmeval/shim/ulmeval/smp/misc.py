@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import PlanError
 from polymeter.core.names.installing import pip_install
 from polymeter.guests.loggers import guest_logger
+from polymeter.guests.served.datasets import local_folder
 from polymeter.tasks.table.files.cells import toliststr
 
 if TYPE_CHECKING:
@@ -174,10 +175,25 @@ def modelscope_flag_set() -> bool:
 
 
 def get_cache_path(repo_id: str, branch: str | None = "main", repo_type: str = "datasets") -> str | None:
-    """The newest snapshot of a repository in the local cache of the Hugging Face hub; ``None`` if there is none."""
-    from huggingface_hub.constants import HF_HUB_CACHE
+    """The files of a repository on this machine: the folder that the run names in its place, else its snapshot in the
+    local cache of the Hugging Face hub; ``None`` if there is none.
 
-    snapshots = Path(HF_HUB_CACHE) / f"{repo_type}--{repo_id.replace('/', '--')}" / "snapshots"
+    Args:
+        repo_id: The repository.
+        branch: Its branch. A cache that records no branches, put there by hand, has one snapshot for all.
+        repo_type: ``datasets`` or ``models``.
+    """
+    from huggingface_hub import constants
+
+    named = local_folder(repo_id) if repo_type == "datasets" else None
+    if named is not None:
+        return str(named)
+    cached = Path(constants.HF_HUB_CACHE) / f"{repo_type}--{repo_id.replace('/', '--')}"
+    snapshots, refs = cached / "snapshots", cached / "refs"
+    if branch is not None and refs.is_dir():
+        ref = refs / branch
+        commit = ref.read_text(encoding="utf-8").strip() if ref.is_file() else ""
+        return str(snapshots / commit) if commit and (snapshots / commit).is_dir() else None
     newest_last = sorted(snapshots.glob("*"), key=lambda path: path.stat().st_mtime) if snapshots.is_dir() else []
     return str(newest_last[-1]) if newest_last else None
 

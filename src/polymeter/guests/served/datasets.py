@@ -43,7 +43,8 @@ def _exchange(module: ModuleType | None, name: str, serve: _Serve) -> None:
 
     @wraps(real)
     def served(*args: Any, **kwargs: Any) -> Any:
-        found = serve(*args, **kwargs) if guest_context().data else _NOT_SERVED
+        is_asked = name in _WITHOUT_DATA or bool(guest_context().data)
+        found = serve(*args, **kwargs) if is_asked else _NOT_SERVED
         return real(*args, **kwargs) if found is _NOT_SERVED else found
 
     served.serves_local_data = True  # type: ignore[attr-defined]
@@ -105,9 +106,17 @@ def _snapshot_download(repo_id: str = "", *args: Any, **options: Any) -> Any:
     return _NOT_SERVED if folder is None or options.get("local_dir") else str(folder)
 
 
+def _login(token: str | None = None, *args: Any, **options: Any) -> Any:
+    """``huggingface_hub.login``: without a token it would ask the user for one, in the middle of a run."""
+    return _NOT_SERVED if token else None
+
+
 def _folder_of(repo_id: str, kind: Any) -> Path | None:
-    if kind != "dataset":
-        return None
+    return local_folder(repo_id) if kind == "dataset" else None
+
+
+def local_folder(repo_id: str) -> Path | None:
+    """The folder that the run names in place of a dataset; ``None`` if it names none, or a file."""
     place, _ = local_place(Source(repo_id), guest_context().data)
     return place.resolve() if place is not None and place.is_dir() else None
 
@@ -125,5 +134,6 @@ def _files_behind(place: Path, config: str, splits: Sequence[str]) -> Iterator[s
 
 _SERVED: Mapping[str, Mapping[str, _Serve]] = {
     "datasets": {"load_dataset": _load_dataset},
-    "huggingface_hub": {"hf_hub_download": _hf_hub_download, "snapshot_download": _snapshot_download},
+    "huggingface_hub": {"hf_hub_download": _hf_hub_download, "snapshot_download": _snapshot_download, "login": _login},
 }
+_WITHOUT_DATA = frozenset({"login"})

@@ -1,0 +1,1 @@
+"""VLMEvalKit's base classes of benchmarks over videos."""
