@@ -55,6 +55,7 @@ def make_instance(
         DataError: if its data cannot be fetched or read.
     """
     check_arguments(cls, options.arguments)
+    dataset, arguments = dataset_named(spec), {**spec.config.get("arguments", {}), **options.arguments}
     with (
         GUEST_LOCK,
         contained(),
@@ -64,7 +65,14 @@ def make_instance(
         loading_sources(is_data=lambda path: path.endswith(_TABLES) or is_of_row(path, "")),
         authors_code(DataError, f"Loading the data of benchmark {spec.name!r}"),
     ):
-        return cls(dataset=spec.benchmark, **options.arguments)
+        return cls(dataset=dataset, **arguments) if dataset else cls(**arguments)
+
+
+def dataset_named(spec: TaskSpec) -> str:
+    """The name by which the class of a benchmark knows it, which a preset of its arguments does not have; empty: the
+    one that its constructor has as a default.
+    """
+    return str(spec.config.get("dataset", spec.benchmark))
 
 
 def set_up(name: str, instance: Any, options: TableRunOptions) -> None:

@@ -25,14 +25,14 @@ def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     """All dataset classes under the roots, and the names of the tables that are theirs."""
     from polymeter.interop.ulmeval.tasks.index import index
 
-    return index(roots)
+    return index(roots, cache_dir)
 
 
 def _load(entry: Entry, catalog: Catalog) -> Loaded:
     """The spec behind an entry. Runs a file only if the user has named it and its names are computed."""
     from polymeter.interop.ulmeval.tasks.specs import load
 
-    return load(entry)
+    return load(entry, catalog)
 
 
 def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:

@@ -32,7 +32,14 @@ from polymeter.interop.ulmeval.tasks.reading import line_of_data
 from polymeter.interop.ulmeval.tasks.videos import unpacking, video_prompts
 from polymeter.tasks.table.compile import task_of
 from polymeter.tasks.table.dataset import Dataset
-from polymeter.tasks.table.instances import check_rows, circular_note, make_instance, scoring_notes, set_up
+from polymeter.tasks.table.instances import (
+    check_rows,
+    circular_note,
+    dataset_named,
+    make_instance,
+    scoring_notes,
+    set_up,
+)
 from polymeter.tasks.table.options import TableRunOptions, read_run_options
 from polymeter.tasks.table.predictions import PICKLE, PredictionFile, write_predictions
 from polymeter.tasks.table.prompts import Prompting, parameters_for
@@ -57,7 +64,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         instance = make_instance(cls, spec, context.data, options, context)
         check_data_is_read(spec, instance, context.data)
         spec = with_protocol(spec, instance)
-        set_up(spec.benchmark, instance, options)
+        set_up(dataset_named(spec), instance, options)
         scoring = Scoring(by_sample=False, by_file=False) if options.predict_only else scoring_of(type(instance))
         videos = video_prompts(spec, instance, traits, options.whole_videos)
         dataset = dataset_of(spec, instance, scoring, videos)
@@ -71,7 +78,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     parameters, n = parameters_for(
         kind_of(spec, instance),
         context.generation,
-        n_images=image_count(spec.benchmark, instance),
+        n_images=image_count(dataset_named(spec), instance),
         n=options.num_generations,
         is_endpoint=traits.is_endpoint,
     )
@@ -105,7 +112,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
 
 
 def _line_of_data(spec: TaskSpec) -> int:
-    return line_of_data(spec.file, spec.benchmark, "" if spec.protocol is None else spec.protocol.name)
+    return line_of_data(spec.file, dataset_named(spec), "" if spec.protocol is None else spec.protocol.name)
 
 
 def _file_of(

@@ -25,7 +25,7 @@ from polymeter.interop.ulmeval.tasks.videos import (
 )
 from polymeter.tasks.table.base import BASES
 from polymeter.tasks.table.dataset import Dataset, folders_of
-from polymeter.tasks.table.instances import own_method, request_kind, usual_count
+from polymeter.tasks.table.instances import dataset_named, own_method, request_kind, usual_count
 from polymeter.tasks.table.protocols import PROTOCOL, class_protocol
 from polymeter.tasks.table.rows import table_of
 from polymeter.tasks.table.turns import CONVERSATION
@@ -93,7 +93,7 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring, videos: VideoPro
         is_own=is_own_class(cls),
         is_thread_safe=_is_thread_safe(cls),
         showing=own_rule(instance, videos, _showing(spec, instance)) if videos else _showing(spec, instance),
-        dataset_name=spec.benchmark,
+        dataset_name=dataset_named(spec),
         is_conversation=is_conversation(spec, instance),
         media_folders=folders_of(instance),
         asks_by_position=videos is not None,
@@ -153,7 +153,7 @@ def with_protocol(spec: TaskSpec, instance: Any) -> TaskSpec:
     Raises:
         PlanError: if it has an unknown key or a value of the wrong type, or a name that its file does not say.
     """
-    protocol = class_protocol(instance, spec.benchmark, str(spec.file))
+    protocol = class_protocol(instance, dataset_named(spec), str(spec.file))
     name, listed = ("" if one is None else one.name for one in (protocol, spec.protocol))
     if name != listed:
         raise PlanError(
@@ -170,9 +170,9 @@ def check_data_is_read(spec: TaskSpec, instance: Any, data: Mapping[str, str]) -
     Raises:
         PlanError: if the class makes its data by other ways than ``load_data``.
     """
-    if spec.benchmark in data and not getattr(instance, "data_path", ""):
+    if dataset_named(spec) in data and not getattr(instance, "data_path", ""):
         raise PlanError(
-            f"{type(instance).__name__} reads its data by other ways than load_data, so --data {spec.benchmark}=… "
+            f"{type(instance).__name__} reads its data by other ways than load_data, so --data {dataset_named(spec)}=… "
             "changes nothing.",
             where=str(spec.file),
             hint="Put the file where the class looks for it.",

@@ -26,7 +26,14 @@ def load_class(spec: TaskSpec) -> type:
         PlanError: if the file fails to load, needs a package that is not installed, or has no such class.
     """
     name = spec.config.get("class")
-    return class_for(tuple(spec.config["columns"])) if name is None else _class_in(spec.file, str(name))
+    if name is None:
+        return class_for(tuple(spec.config["columns"]))
+    members = spec.config.get("members")
+    if members is None:
+        return _class_in(spec.file, str(name))
+    from polymeter.interop.ulmeval.shim.vlmeval.collections import collection_of
+
+    return collection_of({dataset: _class_in(Path(member.file), member.cls) for dataset, member in members.items()})
 
 
 def dataset_names(file: Path, class_name: str) -> list[str]:

@@ -7,25 +7,30 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from polymeter.core.names.catalog import protocol_name
 from polymeter.guests.reading.sources import bytes_of, packages_needed, tree_of
-from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN, bound, constants, value_of
+from polymeter.interop.ulmeval.tasks.listing.registry import registry_of
+from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN, bound, constants, returned
 from polymeter.tasks.table.protocols import PROTOCOL, stated_for
 
 URLS: Final = "DATASET_URL"
 SUPPORTED: Final = "supported_datasets"
 PLAIN_BASES: Final = ("TextBaseDataset", "ImageBaseDataset", "VideoBaseDataset")
 """Bases that name no dataset themselves."""
+SETS: Final = "DATASET_SETS"
+"""The attribute in which a class of collections lists the datasets of each."""
 _OF_ANY_FILE = ("CustomMCQDataset", "CustomTextMCQDataset", "CustomVQADataset")
 """Classes of VLMEvalKit for a file that no class names: they inherit names, and come last in its registry."""
 _MARKS = (URLS.encode(), SUPPORTED.encode())
 _OF_OPENCOMPASS = re.compile(rb"^\s*(?:from|import) opencompass\b", re.MULTILINE)
 _BASE_NAME = re.compile(r"\w+Dataset")
 _METHODS = ("build_prompt", "evaluate", "evaluate_sample")
+_KEPT = (URLS, "DATASET_MD5", PROTOCOL, SETS, "TYPE", "MODALITY", "NUM_GENERATIONS", "METRICS", "SHOWN")
+"""The class attributes that are of use without running the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,8 @@ class DatasetClass:
         line: Where it stands.
         datasets: Name of each dataset and its URL, ``None`` where that is not known. ``None`` altogether: the names
             are computed.
-        values: Its class attributes as far as they are known, inherited ones within the file included.
+        values: Those of its class attributes that say something about its datasets, as far as they are known,
+            inherited ones within the file included.
         methods: Names of its methods, inherited ones within the file included.
         ancestors: The classes of the file that it derives from, nearest first.
         bases: Names of the bases that the file does not define.
@@ -75,15 +81,18 @@ class DatasetFile:
         path: The file.
         classes: Its dataset classes, in their order.
         packages: Third-party packages that it imports at its top, each with its line.
+        ranks: The places of classes in the tool's list of classes, if its copy has one.
     """
 
     path: Path
     classes: tuple[DatasetClass, ...] = ()
     packages: Mapping[str, int] = field(default_factory=dict)
+    ranks: Mapping[str, int] = field(default_factory=dict)
 
     def owner_of(self, dataset: str, protocol: str = "") -> DatasetClass | None:
-        """The class that a dataset belongs to: of several that name it the one that derives from the others, else the
-        first. VLMEvalKit's classes for any file own no name that another class has.
+        """The class that a dataset belongs to: of several that name it the first in the tool's list of classes. Of
+        those that are in no list, it is the one that derives from the others, else the first. VLMEvalKit's classes for
+        any file own no name that another class has.
 
         Args:
             dataset: The dataset.
@@ -93,6 +102,9 @@ class DatasetFile:
         naming = [item for item in self.classes if item.datasets is not None and dataset in item.datasets]
         naming = [item for item in naming if item.name not in _OF_ANY_FILE] or naming
         owners = [item for item in naming if protocol_name(item.stated_protocol(dataset)) == protocol]
+        listed = [item for item in owners if item.name in self.ranks]
+        if listed:
+            return min(listed, key=lambda item: self.ranks[item.name])
         above = {name for item in (owners if protocol else naming) for name in item.ancestors}
         return next((item for item in owners if item.name not in above), None)
 
@@ -125,7 +137,13 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
         return DatasetFile(path)
     tree = tree_of(path, content)
     classes = tuple(_ClassReader(tree).classes())
-    return DatasetFile(path, classes, dict(packages_needed(tree, path.parent)) if classes else {})
+    packages = dict(packages_needed(tree, path.parent)) if classes else {}
+    return ranked(DatasetFile(path, classes, packages))
+
+
+def ranked(file: DatasetFile) -> DatasetFile:
+    """A file with the places of its classes in the list of its copy of the tool."""
+    return replace(file, ranks=registry_of(file.path).ranks(file.path)) if file.classes else file
 
 
 def line_of_protocol(path: Path, item: DatasetClass) -> int:
@@ -175,9 +193,9 @@ class _ClassReader:
             values |= self._values_of(ancestor)
         methods = {method for ancestor in line for method in _methods(self._nodes[ancestor])}
         bases = tuple(base for ancestor in line for base in _bases(self._nodes[ancestor]) if base not in self._nodes)
-        return DatasetClass(
-            name, node.lineno, self._datasets(line, values, bases), values, frozenset(methods), tuple(line[1:]), bases
-        )
+        datasets = self._datasets(line, values, bases)
+        kept = {item: values[item] for item in _KEPT if item in values}
+        return DatasetClass(name, node.lineno, datasets, kept, frozenset(methods), tuple(line[1:]), bases)
 
     def _lineage(self, name: str) -> list[str]:
         """A class and those of the file that it derives from, nearest first."""
@@ -196,7 +214,7 @@ class _ClassReader:
             scope = {**self._constants, **{f"{other}.{URLS}": v.get(URLS) for other, v in self._values.items()}}
             body = self._nodes[name].body
             inside = constants(body, scope)
-            own = {item for node in body for item in bound(node)}
+            own = {item for node in body for item in bound(node) if not item.endswith("()")}
             # What is set or changed after the class (``Class.x = …``) is known by its dotted name.
             self._values[name] = {item: self._constants.get(f"{name}.{item}", inside[item]) for item in own}
         return self._values[name]
@@ -207,7 +225,7 @@ class _ClassReader:
         """Return the names that the nearest class of a lineage states: by a method that gives them, or by its URLs."""
         for name in line:
             method = _method(self._nodes[name], SUPPORTED)
-            names = None if method is None else _returned(method, self._constants)
+            names = None if method is None else _returned(method, {**self._constants, **_inside(method, name, values)})
             if method is not None and names is not None:
                 return None if names is NOT_KNOWN else dict.fromkeys(map(str, names))
             if URLS in self._values_of(name):
@@ -224,6 +242,12 @@ def _is_computed(value: Any) -> bool:
         return True
     values = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     return any(map(_is_computed, values))
+
+
+def _inside(method: ast.FunctionDef, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of a class as a method of it names them: by the class, or by its first argument."""
+    owners = [name, *(item.arg for item in method.args.args[:1])]
+    return {f"{owner}.{key}": value for owner in owners for key, value in values.items()}
 
 
 def _is_dataset_class(found: DatasetClass) -> bool:
@@ -251,12 +275,9 @@ def _methods(node: ast.ClassDef) -> Iterator[str]:
 
 def _returned(method: ast.FunctionDef, known: Mapping[str, Any]) -> Any:
     """The names that ``supported_datasets`` gives; ``None`` where it gives those of ``DATASET_URL``."""
-    returns = [node for node in ast.walk(method) if isinstance(node, ast.Return)]
-    if len(returns) != 1:
-        return NOT_KNOWN
-    value = returns[0].value
-    names = value_of(value, known)
-    if isinstance(names, (list, dict)):
-        return list(names)
+    value = method.body[-1].value if isinstance(method.body[-1], ast.Return) else None
     written = ast.unparse(value) if value is not None else ""
-    return None if re.fullmatch(rf"(?:list\()?\w+\.{URLS}(?:\.keys\(\))?\)?", written) else NOT_KNOWN
+    if re.fullmatch(rf"(?:list\()?\w+\.{URLS}(?:\.keys\(\))?\)?", written):
+        return None
+    names = returned(method, known)
+    return list(names) if isinstance(names, (list, dict)) else NOT_KNOWN

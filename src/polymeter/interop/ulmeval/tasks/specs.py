@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,47 @@ from polymeter.core.errors import PlanError, Problem, did_you_mean
 from polymeter.core.format import FileSource, Loaded, OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.identity import source_hash
-from polymeter.core.names.catalog import Entry, named_with_protocol
+from polymeter.core.names.catalog import Catalog, Entry, named_with_protocol
 from polymeter.core.records.protocol import BenchmarkProtocol, read_protocol
 from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.ulmeval.tasks.index import NAME
+from polymeter.interop.ulmeval.tasks.listing.members import Members, members_of
+from polymeter.interop.ulmeval.tasks.listing.presets import PRESETS, classes_near, read_presets
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN
 from polymeter.interop.ulmeval.tasks.reading import PLAIN_BASES, URLS, DatasetClass, line_of_protocol, read_file
 from polymeter.tasks.table.files.finding import table_here
+from polymeter.tasks.table.instances import dataset_named
 
 UNKNOWN = "?"
-_ORDER = ("class", "dataset", "TYPE", "MODALITY", "url", "md5", "NUM_GENERATIONS", "METRICS", "SHOWN")
+ARGUMENTS, DATASET, MEMBERS = "arguments", "dataset", "members"
+"""Keys of a spec: arguments that a preset gives to the constructor, the name that the class knows, and the datasets of
+a collection.
+"""
+_ORDER = ("class", DATASET, ARGUMENTS, MEMBERS, "TYPE", "MODALITY", "url", "md5", "NUM_GENERATIONS", "METRICS", "SHOWN")
 _SCORES = ("evaluate", "evaluate_sample")
 
 
-def load(entry: Entry) -> Loaded:
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An entry as its authors wrote it.
+
+    Attributes:
+        file: The file of the class.
+        item: The class.
+        dataset: The name that the class knows.
+        arguments: Arguments that a preset gives to the constructor.
+        is_preset: Whether it is one.
+    """
+
+    file: Path
+    item: DatasetClass
+    dataset: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    is_preset: bool = False
+
+
+def load(entry: Entry, catalog: Catalog) -> Loaded:
     """The spec behind an entry.
 
     A class that computes its names has to be run to list them. Its entry is only there when the user has named its very
@@ -36,14 +63,16 @@ def load(entry: Entry) -> Loaded:
     """
     if entry.kind == "group":
         return _computed(entry)
-    return Loaded((_spec(entry.file, entry.benchmark, _class_of(entry), entry.alias),))
+    written = _written(entry)
+    members = members_of(written.file, written.item, written.dataset, catalog)
+    return Loaded((_spec(written, entry.name if written.is_preset else "", entry.alias, members),))
 
 
 def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     """Return the known values of an entry: key, value, and the file. ``?`` stands for a value that only running the
     file would give.
     """
-    values = dict(_values(UNKNOWN if entry.kind == "group" else entry.benchmark, _class_of(entry)))
+    values = dict(_values(_written(entry)))
     return [(key, values[key], entry.file) for key in _ORDER if key in values]
 
 
@@ -53,14 +82,15 @@ def check(entry: Entry) -> Iterator[Problem]:
     Raises:
         PlanError: if the file is broken beyond reading, or the protocol that it states.
     """
-    item = _class_of(entry)
+    written = _written(entry)
+    file, item = written.file, written.item
     if entry.kind == "task":
-        _protocol_of(entry.file, entry.benchmark, item)
+        _protocol_of(file, written.dataset, item)
     for message in (*_scoring_problems(item), *_url_problems(item)):
-        yield Problem(f"{entry.file}:{item.line}", message)
-    for package, line in read_file(entry.file, is_named=True).packages.items():
+        yield Problem(f"{file}:{item.line}", message)
+    for package, line in read_file(file, is_named=True).packages.items():
         if find_spec(package) is None:
-            yield Problem(f"{entry.file}:{line}", f"Its code needs the package {package!r}, which is not installed.")
+            yield Problem(f"{file}:{line}", f"Its code needs the package {package!r}, which is not installed.")
 
 
 def table_source(spec: TaskSpec, context: OpenContext) -> tuple[FileSource, ...] | None:
@@ -72,39 +102,54 @@ def table_source(spec: TaskSpec, context: OpenContext) -> tuple[FileSource, ...]
     url, md5 = str(spec.config.get("url") or ""), spec.config.get("md5")
     if UNKNOWN in (url, md5):
         return None
+    dataset = dataset_named(spec)
     with guest_context_with(data=context.data, folder=spec.file.parent):
-        here = table_here(spec.benchmark, url, md5)
+        here = table_here(dataset, url, md5)
     if here is None and "://" not in url:
         return None  # its code finds it, or fails
     mirrors = () if spec.protocol is None else spec.protocol.mirrors
-    return (FileSource(spec.benchmark, url, here, mirrors),) if "://" in url else ()
+    return (FileSource(dataset, url, here, mirrors),) if "://" in url else ()
 
 
-def _class_of(entry: Entry) -> DatasetClass:
+def _written(entry: Entry) -> _Written:
     """The class of an entry, as it is written.
 
     Raises:
-        PlanError: if the file is broken, or does not name the dataset any more.
+        PlanError: if a file is broken, or does not name the dataset any more.
     """
+    if entry.file.name == PRESETS and entry.kind == "task":
+        near = classes_near(entry.file)
+        presets = read_presets(entry.file, {name: item for name, (_, item) in near.items()})
+        preset = presets.get(entry.name)
+        if preset is None or preset.of not in near:
+            raise _not_there(entry, presets)
+        file, item = near[preset.of]
+        return _Written(file.path, item, preset.dataset, preset.arguments, is_preset=True)
     file = read_file(entry.file, is_named=True)
     if entry.kind == "group":
-        item = next((item for item in file.classes if item.name == entry.name), None)
+        owner = next((item for item in file.classes if item.name == entry.name), None)
     else:
-        item = file.owner_of(entry.benchmark, entry.protocol)
-    if item is None:
-        names = [name for name, _ in file.named()]
-        raise PlanError(
-            f"{entry.file.name} does not name the dataset {entry.name!r} any more.",
-            where=str(entry.file),
-            hint=did_you_mean(entry.name, names),
-        )
-    return item
+        owner = file.owner_of(entry.benchmark, entry.protocol)
+    if owner is None:
+        raise _not_there(entry, [name for name, _ in file.named()])
+    return _Written(entry.file, owner, UNKNOWN if entry.kind == "group" else entry.benchmark)
 
 
-def _values(dataset: str, item: DatasetClass) -> Iterator[tuple[str, Any]]:
+def _not_there(entry: Entry, names: Iterable[str]) -> PlanError:
+    return PlanError(
+        f"{entry.file.name} does not name the dataset {entry.name!r} any more.",
+        where=str(entry.file),
+        hint=did_you_mean(entry.name, [*names]),
+    )
+
+
+def _values(written: _Written) -> Iterator[tuple[str, Any]]:
     """Yield the values that a class states for one of its datasets."""
+    dataset, item = written.dataset, written.item
     yield "class", item.name
-    yield "dataset", dataset
+    yield DATASET, dataset
+    if written.is_preset:
+        yield ARGUMENTS, {name: UNKNOWN if value is NOT_KNOWN else value for name, value in written.arguments.items()}
     for name in ("TYPE", "MODALITY", "NUM_GENERATIONS", "METRICS", "SHOWN"):
         if name in item.values:
             value = item.values[name]
@@ -118,15 +163,31 @@ def _values(dataset: str, item: DatasetClass) -> Iterator[tuple[str, Any]]:
         yield "md5", UNKNOWN if sums[dataset] is NOT_KNOWN else sums[dataset]
 
 
-def _spec(file: Path, dataset: str, item: DatasetClass, alias: str = "") -> TaskSpec:
-    protocol = _protocol_of(file, dataset, item)
-    sources = files_behind([file])
+def _spec(written: _Written, preset: str = "", alias: str = "", members: Members | None = None) -> TaskSpec:
+    """The spec of a dataset, or of a preset by its name.
+
+    Raises:
+        PlanError: if a preset has an argument that only running its file would give.
+    """
+    dataset, item = written.dataset, written.item
+    for name, value in written.arguments.items():
+        if value is NOT_KNOWN:
+            said = f"The argument {name!r} of the preset {preset!r} is computed, so it is not known."
+            hint = f"Run the dataset {dataset!r} and give its arguments with --dialect-option."
+            raise PlanError(said, where=str(written.file), hint=hint)
+    protocol = None if preset else _protocol_of(written.file, dataset, item)
+    sources = files_behind([written.file] if members is None else [Path(member.file) for member in members.values()])
+    values = dict(_values(written))
+    stated = {key: values[key] for key in (ARGUMENTS,) if key in values}
+    if members is not None:
+        values[MEMBERS] = members
+        stated[MEMBERS] = [*members]
     return TaskSpec(
-        named_with_protocol(dataset, item.stated_protocol(dataset)),
+        preset or named_with_protocol(dataset, item.stated_protocol(dataset)),
         NAME,
-        file,
-        dict(_values(dataset, item)),
-        source_hash(sources),
+        written.file,
+        values,
+        source_hash(sources, [stated]) if stated else source_hash(sources),
         sources,
         alias,
         protocol=protocol,
@@ -146,11 +207,11 @@ def _protocol_of(file: Path, dataset: str, item: DatasetClass) -> BenchmarkProto
 def _computed(entry: Entry) -> Loaded:
     from polymeter.interop.ulmeval.tasks.loading import dataset_names
 
-    item = _class_of(entry)
+    item = _written(entry).item
     names = dataset_names(entry.file, item.name)
     if not names:
         raise PlanError(f"{item.name} names no dataset.", where=f"{entry.file}:{item.line}")
-    specs = tuple(_spec(entry.file, name, item) for name in names)
+    specs = tuple(_spec(_Written(entry.file, item, name)) for name in names)
     members = tuple(spec.name for spec in specs)
     group = GroupSpec(entry.name, "", members, file=entry.file)
     return Loaded(specs, () if entry.name in members else (group,))

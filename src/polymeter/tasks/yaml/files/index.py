@@ -7,21 +7,18 @@ are listed here too, as entries of the formats that read them.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
 from polymeter.core.errors import PlanError, Problem
-from polymeter.core.machine.files import replacing
-from polymeter.core.media.sources import digest
 from polymeter.core.names.catalog import Catalog, Entry, Root, named_with_protocol, protocol_name
 from polymeter.core.names.parity import NO_PARITY
+from polymeter.tasks.index_memory import IndexMemory, Record, Stamp, stamp_of
 from polymeter.tasks.yaml.files.dialects import NAME, attached, broken, duplicate_problem, formats_by_folder, shown_by
 from polymeter.tasks.yaml.files.reader import Resolved, YamlReader
 from polymeter.tasks.yaml.task_code import PackageScanner, function_refs
@@ -41,9 +38,6 @@ _SHARED = frozenset(("task", "group", "include", "class", "metadata", "descripti
 _TASK_LINE = re.compile(rf"^(?:-[ \t]+)?(?:task|group|{'|'.join(sorted(_OF_TASKS))})[ \t]*:", re.MULTILINE)
 _NEAR = 0.9
 
-Stamp = list[Any]
-Record = dict[str, Any]
-
 
 def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     """All tasks and groups under the roots. A root is a folder or a single YAML file.
@@ -53,7 +47,7 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     file that is named itself is always meant.
     """
     catalog = Catalog(problems=list(broken()))
-    memory = _IndexMemory(cache_dir, roots)
+    memory = IndexMemory(cache_dir, roots, "task_index", _VERSION)
     reading = _Reading(memory)
     for root in roots:
         if not root.path.exists():
@@ -72,7 +66,7 @@ def index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
 class _Reading:
     """The records of files, each in its dialect, read or remembered."""
 
-    def __init__(self, memory: _IndexMemory) -> None:
+    def __init__(self, memory: IndexMemory) -> None:
         self._memory = memory
         self._scanner = PackageScanner()
         self._readers = {NAME: YamlReader()}
@@ -220,7 +214,7 @@ def _read(
     record |= {"stamp": stamp, "shows": shows}
     others = [*resolved.files[1:], *sorted(scanner.files(code))]
     # A file that is missing now existed a moment ago: the record is not kept, and the next listing is right.
-    record["others"] = {str(other): _stamp(other.stat()) for other in others if other.exists()}
+    record["others"] = {str(other): stamp_of(other.stat()) for other in others if other.exists()}
     record["uncached"] = len(record["others"]) < len(set(others))
     return record
 
@@ -268,7 +262,7 @@ def _files(root: Path, problems: list[Problem]) -> Iterator[tuple[Path, Stamp]]:
     root = Path(os.path.abspath(root))
     if root.is_file():
         if root.suffix in _SUFFIXES:
-            yield root, _stamp(root.stat())
+            yield root, stamp_of(root.stat())
         return
     waiting = [str(root)]
     while waiting:
@@ -303,64 +297,4 @@ def _stamp_of_file(entry: os.DirEntry[str], problems: list[Problem]) -> Stamp | 
             Problem(entry.path, f"This {'link' if entry.is_symlink() else 'file'} {why}: {error.strerror}.")
         )
         return None
-    return _stamp(stat) if S_ISREG(stat.st_mode) else None
-
-
-def _stamp(stat: os.stat_result) -> Stamp:
-    return [stat.st_size, stat.st_mtime_ns]
-
-
-class _IndexMemory:
-    """The index that earlier runs cached for the files under the same roots."""
-
-    def __init__(self, cache_dir: Path | None, roots: Sequence[Root]) -> None:
-        self._file: Path | None = None
-        self._old: dict[str, Record] = {}
-        self._new: dict[str, Record] = {}
-        self._stamps: dict[str, Stamp | None] = {}
-        self._is_changed = False
-        if cache_dir is None:
-            return
-        paths = sorted(str(root.path.absolute()) for root in roots)
-        self._file = cache_dir / f"task_index-{digest(repr(paths).encode())[:12]}.json"
-        if self._file.is_file():
-            try:
-                cached = json.loads(self._file.read_text(encoding="utf-8"))
-            except (json.JSONDecodeError, UnicodeDecodeError):
-                return
-            if isinstance(cached, dict) and cached.get("version") == _VERSION and cached.get("cwd") == str(Path.cwd()):
-                self._old = cached["files"]
-
-    def get(self, key: str, stamp: Stamp) -> Record | None:
-        """The record of a file in a dialect, if neither it nor a file that it includes has changed since."""
-        record = self._old.get(key)
-        if record is None or record["stamp"] != stamp:
-            return None
-        if any(self._stamp_of(other) != stamp for other, stamp in record.get("others", {}).items()):
-            return None
-        self._new[key] = record
-        return record
-
-    def put(self, key: str, record: Record) -> Record:
-        """Keep the record of a file. Problems are not kept: a file that is missing now may appear later."""
-        self._is_changed = True
-        if not record.pop("uncached", False):
-            self._new[key] = record
-        return record
-
-    def save(self) -> None:
-        """Write the cache, if anything has changed."""
-        if self._file is None or not (self._is_changed or len(self._new) != len(self._old)):
-            return
-        # Includes may be found from the working directory, so the cache is valid for that directory only.
-        content = {"version": _VERSION, "cwd": str(Path.cwd()), "files": self._new}
-        with suppress(OSError), replacing(self._file, is_synced=False) as file:  # a cache that is lost costs time only
-            json.dump(content, file)
-
-    def _stamp_of(self, file: str) -> Stamp | None:
-        if file not in self._stamps:
-            try:
-                self._stamps[file] = _stamp(os.stat(file))
-            except OSError:
-                self._stamps[file] = None
-        return self._stamps[file]
+    return stamp_of(stat) if S_ISREG(stat.st_mode) else None

@@ -1,0 +1,87 @@
+"""The presets of a copy of VLMEvalKit: names for a class of video benchmarks with arguments of its constructor, as
+``video_dataset_config.py`` lists them. The file is read and not run. A run is called by the preset's name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from polymeter.core.machine.folders import files_below
+from polymeter.guests.reading.sources import bytes_of, tree_of
+from polymeter.interop.ulmeval.tasks.listing.registry import registry_in
+from polymeter.interop.ulmeval.tasks.literals import ClassName, Partial, constants
+from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
+
+PRESETS: Final = "video_dataset_config.py"
+_LIST = "supported_video_datasets"
+_DATASET = "dataset"
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A preset.
+
+    Attributes:
+        of: The name of its class.
+        dataset: The dataset that its class is asked for; empty: the class's own default.
+        arguments: Further arguments of the constructor.
+    """
+
+    of: str
+    dataset: str
+    arguments: Mapping[str, Any]
+
+
+def read_presets(path: Path, classes: Mapping[str, DatasetClass]) -> dict[str, Preset]:
+    """The presets of a file, by name, in its order.
+
+    Args:
+        path: The file.
+        classes: Classes by name: presets are made for each of the datasets that some of them list.
+
+    Raises:
+        PlanError: if it is not valid Python.
+    """
+    known: dict[str, Any] = {name: ClassName(name) for name in classes}
+    known |= {
+        f"{name}.supported_datasets()": list(item.datasets)
+        for name, item in classes.items()
+        if item.datasets is not None
+    }
+    scope = constants(tree_of(path, bytes_of(path)).body, known)
+    listed = scope.get(_LIST)
+    if not isinstance(listed, dict):  # of a partial copy, some groups are known
+        groups = (value for value in scope.values() if isinstance(value, dict) and value)
+        whole = [group for group in groups if all(isinstance(one, Partial) for one in group.values())]
+        listed = {name: one for group in whole for name, one in group.items()}
+    return {str(name): _preset(one) for name, one in listed.items() if isinstance(one, Partial)}
+
+
+def classes_near(path: Path) -> dict[str, tuple[DatasetFile, DatasetClass]]:
+    """The classes that a file of presets names, each with its file, read from its copy of the tool.
+
+    Raises:
+        PlanError: if a file of theirs is not valid Python.
+    """
+    names = {node.id for node in ast.walk(tree_of(path, bytes_of(path))) if isinstance(node, ast.Name)}
+    files = (read_file(file) for file in _files_near(path, names))
+    return {item.name: (file, item) for file in files for item in file.classes if item.name in names}
+
+
+def _files_near(path: Path, names: set[str]) -> Iterator[Path]:
+    """The files of the classes of these names: those in the list of classes, or all beside and below."""
+    registry = registry_in(path.parent)
+    if registry.folder is None:
+        yield from (file for file in files_below(path.parent, ".py") if file != path)
+        return
+    files = (registry.file_of(name) for name in sorted(names))
+    yield from dict.fromkeys(file for file in files if file is not None)
+
+
+def _preset(one: Partial) -> Preset:
+    arguments = {name: value for name, value in one.arguments.items() if name != _DATASET}
+    return Preset(one.of, str(one.arguments.get(_DATASET, "")), arguments)
