@@ -66,6 +66,14 @@ def compare(
             show_default=False,
         ),
     ] = "",
+    pair_by: Annotated[
+        str,
+        typer.Option(
+            "--pair-by",
+            help="What compared samples have in common: their id, their prompt, or their place (order).",
+            metavar="WHAT",
+        ),
+    ] = "id",
     subsets: Annotated[
         bool, typer.Option("--subsets", help="Compare each subset of a task, too: one line each.")
     ] = False,
@@ -104,6 +112,7 @@ def compare(
         allow=words(allow),
         subsets=subsets,
         verdicts=verdicts,
+        pair_by=pair_by,
     )
     form = OutputForm.json if as_json else form
     document = comparison.document()

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from polymeter.analysis.comparison import imported
+from polymeter.analysis.comparison.pairing import other_pairing, prompt_of
 from polymeter.analysis.comparison.runs import ComparedRun
 from polymeter.analysis.comparison.shown import shown_differences
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.names.catalog import AT
 from polymeter.core.records.protocol import MEASURING
 from polymeter.report.formatting import clip, count, listing, one_line
-from polymeter.store.reading.outcomes import SampleOutcome, read_requests, read_rows
+from polymeter.store.reading.outcomes import SampleOutcome
 
 ALLOWABLE = {
     "unfinished": "compare what both runs have so far",
@@ -174,7 +175,10 @@ def task_findings(
             if names
         )
         n_shared = len(one) - len(only[0])
-        yield Finding("samples", f"{task}: the runs have different samples: {told}; {n_shared:,} are in both.", True)
+        more = f" {how}" if not n_shared and (how := other_pairing(other.pair_by)) else ""
+        yield Finding(
+            "samples", f"{task}: the runs have different samples: {told}; {n_shared:,} are in both.{more}", True
+        )
     shared = [name for name in one if name in two]
     if has_import or first.tasks[task]["dataset_fingerprint"] != other.tasks[task]["dataset_fingerprint"]:
         yield from _row_findings(first, other, task, shared, has_import=has_import)
@@ -241,8 +245,8 @@ def _row_findings(
     first: ComparedRun, other: ComparedRun, task: str, shared: Sequence[str], *, has_import: bool
 ) -> Iterator[Finding]:
     """Yield differences of rows. The same rows in another place have another fingerprint, which is not reported."""
-    one: Mapping[str, str | None] = read_rows(first.folder, task)
-    two: Mapping[str, str | None] = read_rows(other.folder, task)
+    one: Mapping[str, str | None] = first.rows(task)
+    two: Mapping[str, str | None] = other.rows(task)
     if has_import:
         pairs = {name: imported.shared_columns(one.get(name), two.get(name)) for name in shared}
         n_unknown = sum(pair is None for pair in pairs.values())
@@ -277,7 +281,7 @@ def _request_findings(
     if not differing and not unknown:
         return
     sent, sent_by_other = (
-        read_requests(run.folder, task, {name: outcomes[name].request for name in differing}, is_by_file=run.is_by_file)
+        run.requests(task, {name: outcomes[name].request for name in differing})
         for run, outcomes in ((first, one), (other, two))
     )
     if has_import:
@@ -291,7 +295,7 @@ def _request_findings(
             yield Finding("imported", f"{task}: a log does not contain {count(len(unknown), 'prompt')}: not compared.")
         prompts = [name for name, is_alike in alike.items() if is_alike is False]
     else:
-        prompts = [name for name in differing if _prompt(sent.get(name)) != _prompt(sent_by_other.get(name))]
+        prompts = [name for name in differing if prompt_of(sent.get(name)) != prompt_of(sent_by_other.get(name))]
     if prompts:
         name = prompts[0]
         how = short_difference(_prompt_text(sent.get(name)), _prompt_text(sent_by_other.get(name)))
@@ -314,12 +318,6 @@ def _request_findings(
         )
 
 
-def _prompt(request: Any) -> tuple[Any, Any]:
-    """Return the messages of a request and its choices."""
-    given = request or {}
-    return given.get("messages"), given.get("ask", {}).get("continuations")
-
-
 def _settings(request: Any) -> dict[str, Any]:
     """Return the settings of a request without its choices, which are part of the prompt."""
     return {key: value for key, value in (request or {}).get("ask", {}).items() if key != "continuations"}
@@ -334,7 +332,7 @@ def _both_settings(one: Any, two: Any, has_import: bool) -> tuple[dict[str, Any]
 
 def _prompt_text(request: Any) -> str:
     """Return a prompt as text with its choices. For each medium, the stored part stands there."""
-    messages, choices = _prompt(request)
+    messages, choices = prompt_of(request)
     parts = [part for message in messages or () for part in message["parts"]]
     texts = [
         str(part["text"]) if "text" in part else json.dumps(part, ensure_ascii=False, sort_keys=True) for part in parts

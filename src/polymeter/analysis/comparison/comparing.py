@@ -19,7 +19,8 @@ from polymeter.analysis.comparison.comparability import (
     task_findings,
 )
 from polymeter.analysis.comparison.groups import group_scores
-from polymeter.analysis.comparison.runs import ComparedRun, read_runs
+from polymeter.analysis.comparison.pairing import OPTION, check_pairing, pair_samples
+from polymeter.analysis.comparison.runs import BY_ID, ComparedRun, read_runs
 from polymeter.analysis.comparison.scores import NotCompared, ScoreComparison, mains, task_scores
 from polymeter.analysis.comparison.verdicts import use_verdicts, verdict_notes
 from polymeter.core.errors import PlanError, did_you_mean
@@ -162,7 +163,7 @@ class Comparison:
 
 
 @naming_places()
-def compare(
+def compare(  # noqa: PLR0913  (the options of the command)
     first: Path | str,
     *others: Path | str,
     unpaired: bool = False,
@@ -171,6 +172,7 @@ def compare(
     allow: Collection[str] = (),
     subsets: bool = False,
     verdicts: bool = False,
+    pair_by: str = BY_ID,
     seed: int = 0,
 ) -> Comparison:
     """Compare runs with the first one, sample by sample.
@@ -187,6 +189,9 @@ def compare(
             those of whole tasks.
         verdicts: Use the verdicts of people beside the runs: their scores replace those of the run, and samples that
             are excluded in any of the runs are left out of all of them.
+        pair_by: What the samples that are compared have in common: ``id``; ``prompt``, the texts and media that they
+            were asked with; or ``order``, their places in their tasks. The last two are for benchmarks that name their
+            samples differently.
         seed: For resampling.
 
     Raises:
@@ -194,9 +199,18 @@ def compare(
         StorageError: if a run folder cannot be read.
     """
     check_allowed(allow)
+    check_pairing(pair_by)
+    if verdicts and pair_by != BY_ID:
+        raise PlanError(
+            "Verdicts name samples by their ids, and these are paired in another way.",
+            where=f"{OPTION} {pair_by}",
+            hint="Leave out --verdicts.",
+        )
     if not others:
         raise PlanError("A comparison needs at least two runs.", hint="Name a second run folder.")
     runs, patterns = read_runs([Path(path) for path in (first, *others)]), names_of(tasks, "tasks")
+    for run in runs[1:]:
+        run.pair_by = pair_by
     judged = use_verdicts(runs) if verdicts else None
     compared = [
         _compare(
@@ -248,6 +262,7 @@ def _compare(
 ) -> RunComparison:
     names = _common_names(first, other, patterns)
     tasks = [name for kind, name in names if kind == "task"]
+    pair_samples(first, other, () if is_unpaired else tasks)
     findings = [*run_findings(first, other)]
     is_told_settings = not any(finding.kind == "settings" for finding in findings)
     for task in tasks:

@@ -91,4 +91,5 @@ def _subsets(run: ComparedRun, task: str) -> dict[str, list[str]]:
 
 def _wanted_samples(run: ComparedRun, task: str, wanted: Collection[str]) -> dict[str, Any]:
     read = read_sample_file if sample_file(run.folder, task).exists() else read_samples
-    return {str(sample["id"]): sample for sample in read(run.folder, task) if str(sample["id"]) in wanted}
+    named = ((run.named_as(task, str(sample["id"])), sample) for sample in read(run.folder, task))
+    return {name: sample for name, sample in named if name in wanted}

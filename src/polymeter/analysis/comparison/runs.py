@@ -14,10 +14,19 @@ from polymeter.core.records.human_scores import HumanScores, replaced
 from polymeter.report.formatting import number, one_line
 from polymeter.report.table import bounds_of, spread_value
 from polymeter.store.folder import RunFolder
-from polymeter.store.reading.outcomes import SampleOutcome, ScoreKey, has_journal, read_outcomes, read_rows
+from polymeter.store.reading.outcomes import (
+    SampleOutcome,
+    ScoreKey,
+    has_journal,
+    read_outcomes,
+    read_requests,
+    read_rows,
+)
 
 Subset = tuple[str, ...]
 """The path of a subset; empty for a whole task."""
+BY_ID = "id"
+"""The usual rule by which samples are paired."""
 _SCALES = (1.0, 100.0)
 """The possible factors from the mean of samples to a result: some benchmarks print percent."""
 _ROUNDED = 6e-5
@@ -54,6 +63,8 @@ class ComparedRun:
         is_by_file: Whether samples are read from their files, because the run has no journal.
         human: The verdicts of people that replace scores, by task; empty: only the scores of the run count.
         left_out: The ids of samples that people excluded in this run or in one that it is compared with, by task.
+        pair_by: The rule by which its samples are paired with those of the first run.
+        names: The names under which its samples are compared, by task and id; without a task, their ids.
     """
 
     name: str
@@ -64,6 +75,8 @@ class ComparedRun:
     is_by_file: bool = False
     human: Mapping[str, HumanScores] = field(default_factory=dict, repr=False)
     left_out: Mapping[str, set[str]] = field(default_factory=dict, repr=False)
+    pair_by: str = BY_ID
+    names: dict[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
     _outcomes: dict[str, list[SampleOutcome]] = field(default_factory=dict, repr=False)
     _judged: dict[str, list[SampleOutcome]] = field(default_factory=dict, repr=False)
     _rows: dict[str, dict[str, Mapping[str, Any]]] = field(default_factory=dict, repr=False)
@@ -98,6 +111,33 @@ class ComparedRun:
             self._outcomes[task] = read_outcomes(self.folder, task, is_by_file=self.is_by_file)
         return self._outcomes[task]
 
+    def rename(self, task: str, names: Mapping[str, str]) -> None:
+        """Give the samples of a task other names, by which they are compared."""
+        self.names[task] = names
+        self._outcomes[task] = [replace(one, id=names[one.id]) for one in self.stored(task)]
+        self._judged.pop(task, None)
+        self._rows.pop(task, None)
+
+    def named_as(self, task: str, sample: str) -> str:
+        """Return the name under which a sample is compared, by its id."""
+        return self.names.get(task, {}).get(sample, sample)
+
+    def rows(self, task: str) -> dict[str, str | None]:
+        """Return the rows of a task's samples that have ended, as JSON texts."""
+        return {self.named_as(task, name): row for name, row in read_rows(self.folder, task).items()}
+
+    def requests(self, task: str, wanted: Mapping[str, str]) -> dict[str, Any]:
+        """Return the first requests of samples, as data.
+
+        Args:
+            task: The task.
+            wanted: The fingerprints of requests, by sample.
+        """
+        own = {name: sample for sample, name in self.names.get(task, {}).items()}
+        by_id = {own.get(name, name): fingerprint for name, fingerprint in wanted.items()}
+        found = read_requests(self.folder, task, by_id, is_by_file=self.is_by_file)
+        return {self.named_as(task, sample): request for sample, request in found.items()}
+
     def part(self, task: str, subset: Subset) -> list[SampleOutcome]:
         """Return the samples of a subset that have ended, in order; with an empty path, those of the whole task.
 
@@ -122,7 +162,7 @@ class ComparedRun:
 
     def _rows_of(self, task: str) -> dict[str, Mapping[str, Any]]:
         if task not in self._rows:
-            parsed = ((name, json.loads(text or "null")) for name, text in read_rows(self.folder, task).items())
+            parsed = ((name, json.loads(text or "null")) for name, text in self.rows(task).items())
             self._rows[task] = {name: row for name, row in parsed if isinstance(row, dict)}
         return self._rows[task]
 

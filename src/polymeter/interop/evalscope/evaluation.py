@@ -220,6 +220,9 @@ def adapter_options(config: TaskConfig, chosen: ConfiguredModel) -> dict[str, An
         "analysis_report": config.analysis_report,
         "predict_only": config.stage == "infer",
     }
+    if COLLECTION in config.datasets:
+        newer = adapter_1x_options(config)
+        options["adapter_1x"] = {name: value for name, value in newer.items() if name != "dataset_args"}
     return {name: value for name, value in options.items() if value}
 
 

@@ -128,11 +128,18 @@ def _is_mean(whole: float, parts: list[SubsetNumber]) -> bool:
     return count > 0 and abs(fsum(value * n for _, value, n in parts) / count - whole) <= _TOLERANCE
 
 
-def write_lines(folder: Path, dataset: str, records: Iterable[SubsetRecord]) -> set[str]:
-    """Write one file for each subset and return the subsets. A subset's records must be adjacent."""
+def write_lines(folder: Path, dataset: str, records: Iterable[SubsetRecord], *, has_folders: bool = False) -> set[str]:
+    """Write one file for each subset and return the subsets. A subset's records must be adjacent.
+
+    Args:
+        folder: The folder.
+        dataset: The benchmark.
+        records: The records.
+        has_folders: Whether a slash in a name makes a folder, as in EvalScope 1.x.
+    """
     subsets = set()
     for subset, lines in groupby(records, key=lambda pair: pair[0]):
-        subsets |= write_together(folder / file_name(dataset, subset), lines)
+        subsets |= write_together(folder / file_name(dataset, subset, has_folders=has_folders), lines)
     return subsets
 
 
@@ -147,10 +154,11 @@ def write_together(path: Path, records: Iterable[SubsetRecord]) -> set[str]:
     return subsets
 
 
-def file_name(dataset: str, subset: str) -> str:
-    """The name of a subset's file."""
-    name = f"{dataset}_{subset}"
-    return "".join("_" if character in '/\\:*?"<>|' else character for character in name) + ".jsonl"
+def file_name(dataset: str, subset: str, *, has_folders: bool = False) -> str:
+    """The name of a subset's file, with its folders if a slash makes one. No name leads out of the folder."""
+    parts = f"{dataset}_{subset}".split("/") if has_folders else [f"{dataset}_{subset}"]
+    plain = ["".join("_" if character in '/\\:*?"<>|' else character for character in part) for part in parts]
+    return "/".join("_" if part.strip(".") == "" else part for part in plain) + ".jsonl"
 
 
 def index_of(sample: Mapping[str, Any]) -> int:

@@ -23,6 +23,7 @@ from polymeter.core.records.stored_samples import (
 from polymeter.core.text.chat_logs import chat_choices, chat_messages, last_exchanges
 from polymeter.core.text.json_text import json_text
 from polymeter.interop.evalscope.export_parts import (
+    WHOLE,
     SubsetRecord,
     adjacent,
     index_of,
@@ -31,6 +32,16 @@ from polymeter.interop.evalscope.export_parts import (
     model_id,
     write_config,
     write_lines,
+)
+from polymeter.interop.evalscope.review_parts import (
+    RepeatPlace,
+    RepeatPlaces,
+    batch_scores,
+    is_of_collection,
+    is_task_of_1x,
+    judged_in_vain,
+    led_messages,
+    targets_of,
 )
 from polymeter.interop.evalscope.v1.report.semantics import MetricDirection, MetricKind, MetricSemantics, ValueRange
 from polymeter.interop.evalscope.v1.report.tree import (
@@ -77,11 +88,13 @@ def write_samples(job: ExportJob, task: str, model: str) -> set[str]:
     Returns:
         The subsets of which there are reviews.
     """
-    write_lines(job.folder / "predictions" / model, task, adjacent(lambda: _predictions(job, task)))
-    return write_lines(job.folder / "reviews" / model, task, adjacent(lambda: _reviews(job, task)))
+    predictions, reviews = (job.folder / kind / model for kind in ("predictions", "reviews"))
+    write_lines(predictions, task, adjacent(lambda: _predictions(job, task)), has_folders=True)
+    return write_lines(reviews, task, adjacent(lambda: _reviews(job, task)), has_folders=True)
 
 
 def _predictions(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
+    is_of_1x = is_task_of_1x(job, task)
     for sample in job.read(task):
         choices = chat_choices(sample, job)
         if not choices:
@@ -91,47 +104,58 @@ def _predictions(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
         if tokens is not None:
             usage = {"input_tokens": tokens[0], "output_tokens": tokens[1], "total_tokens": sum(tokens)}
         yield (
-            label(sample["subset"]),
+            _file_of(sample),
             {
                 "index": index_of(sample),
                 "model": job.model,
                 "model_output": {"model": job.model, "choices": choices, "usage": usage},
                 "messages": _messages(sample, choices, job),
-                "agent_trace": None,
-                "metadata": _metadata(sample),
+                "agent_trace": _own(sample).get("agent_trace"),
+                "metadata": _metadata(sample, is_of_1x=is_of_1x),
             },
         )
 
 
 def _reviews(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
+    is_of_1x, places, batch = is_task_of_1x(job, task), RepeatPlaces(), batch_scores(job.artifacts, task)
     for sample in job.read(task):
+        place = places.next(sample) if is_of_1x else RepeatPlace(index_of(sample), 0)
         if sample["status"] not in _REVIEWED:
             continue
-        own = (sample["log"] or {}).get("sample_score") or {}
+        own = _own(sample)
         index = index_of(sample)
-        targets = own.get("target", [str(sample["target"])] if sample["target"] else None)
         yield (
-            label(sample["subset"]),
+            _file_of(sample),
             {
                 "index": index,
-                "target": targets,
+                "target": own["target"] if "target" in own else targets_of(sample, is_of_1x=is_of_1x),
                 "messages": _messages(sample, chat_choices(sample, job), job),
-                "agent_trace": None,
+                "agent_trace": own.get("agent_trace"),
                 "sample_score": {
-                    "score": _authors_score(own) if own else _score(sample),
+                    "score": _authors_score(own, batch.get(str(sample["id"]), {})) if own else _score(sample, job),
                     "sample_id": own.get("sample_id", index),
-                    "group_id": own.get("group_id", index),
-                    "generation_index": own.get("generation_index", 0),
-                    "sample_metadata": _metadata(sample),
+                    "group_id": own.get("group_id", place.group),
+                    "generation_index": own.get("generation_index", place.number),
+                    "sample_metadata": _metadata(sample, is_of_1x=is_of_1x),
                 },
             },
         )
 
 
-def _authors_score(own: Mapping[str, Any]) -> dict[str, Any]:
-    """The score that an adapter of EvalScope 1.x gave, whole."""
+def _own(sample: StoredSample) -> Mapping[str, Any]:
+    """Return the part of a sample's log in which an adapter of EvalScope 1.x has left its score; empty without one."""
+    return (sample["log"] or {}).get("sample_score") or {}
+
+
+def _file_of(sample: StoredSample) -> str:
+    """The subset that a sample's file is named after: a collection has one file."""
+    return WHOLE if is_of_collection(sample) else label(sample["subset"])
+
+
+def _authors_score(own: Mapping[str, Any], batch: Mapping[str, Any]) -> dict[str, Any]:
+    """The score that an adapter of EvalScope 1.x gave, whole, with the values that it gave to many samples at once."""
     return {
-        "value": own.get("value", {}),
+        "value": {**own.get("value", {}), **batch},
         "status": own.get("status", "success"),
         **{
             name: own.get(name)
@@ -141,33 +165,38 @@ def _authors_score(own: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(sample: StoredSample) -> dict[str, Any]:
-    """The score of a sample of any other format. A sample without one is excluded there."""
+def _score(sample: StoredSample, job: ExportJob) -> dict[str, Any]:
+    """The score of a sample of any other format, or of one that ended without a score, which is excluded there."""
     values = {named(*name): value for name, value in numbers_of(sample).items()} if sample["status"] == "ok" else {}
     raw = next((output["text"] for output in model_outputs(sample) if output.get("text") is not None), None)
     answer = answer_text(sample)
+    is_scored = sample["status"] == "ok"
+    summary, metadata = (None, {}) if is_scored else judged_in_vain(sample, job)
     return {
         "value": values,
-        "status": "success" if sample["status"] == "ok" else "excluded",
-        "judge_summary": None,
+        "status": "success" if is_scored else "excluded",
+        "judge_summary": summary,
         "extracted_prediction": answer,
         "prediction": answer if raw is None else raw,
         "explanation": sample["explanation"],
-        "metadata": {},
+        "metadata": metadata,
         "main_score_name": next(iter(values), None),
     }
 
 
-def _metadata(sample: StoredSample) -> dict[str, Any]:
+def _metadata(sample: StoredSample, *, is_of_1x: bool) -> dict[str, Any]:
     """A sample's metadata: of an adapter of EvalScope 1.x its own, of any other format the row."""
-    own = (sample["log"] or {}).get("sample_score")
     doc = dict(sample["doc"]) if isinstance(sample["doc"], Mapping) else {}
-    if own is None:
+    if not is_of_1x:
         return doc
-    return dict(own.get("sample_metadata") or doc.get("metadata") or {})
+    return dict(_own(sample).get("sample_metadata") or doc.get("metadata") or {})
 
 
 def _messages(sample: StoredSample, choices: list[dict[str, Any]], job: ExportJob) -> list[dict[str, Any]]:
+    """The conversation: as the adapter left it where its author led it, else the last request and its answer."""
+    led = _own(sample).get("messages")
+    if led:
+        return list(led_messages(led, sample, job))
     ended = last_exchanges(sample)
     return [*(chat_messages(messages_of(ended[0]), job) if ended else ()), *(one["message"] for one in choices[:1])]
 

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from polymeter.core.names.stable_names import TASK_FORMAT
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.export_parts import SubsetRecord, file_name, index_of, write_lines, write_together
+from polymeter.interop.evalscope.review_parts import is_of_collection
 from polymeter.interop.evalscope.tasks.collection import COLLECTION, LEVELS, collection_name, level_tables
+from polymeter.interop.evalscope.tasks.index import NAME_1X
 from polymeter.interop.evalscope.tasks.scoring.report import Report
+from polymeter.interop.evalscope.v1.constants import DataCollection
 from polymeter.reading.stored import samples_as_read
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
@@ -48,7 +51,7 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Any
     formats = {task["name"]: task.get(TASK_FORMAT) for task in run.read_manifest()["tasks"]}
     for name in run.read_results()["tasks"]:
         stem = report_name(run, config, name)
-        if formats.get(name) == "adapter_1x":
+        if formats.get(name) == NAME_1X or (name == COLLECTION and _is_collection_1x(run)):
             _write_as_1x(run, root, name, model_id)
             continue
         predicted = prediction_records(_samples_as_read(run, name), model_id)
@@ -70,10 +73,18 @@ def write_files(run: RunFolder, root: Path, config: TaskConfig) -> dict[str, Any
     names = [report_name(run, config, dataset) for dataset in config.datasets]
     files = {name: source / model_id / f"{name}.json" for name in names}
     return {
-        name: _read_report(file, is_newer=formats.get(name) == "adapter_1x")
+        name: _read_report(file, is_newer=formats.get(name) == NAME_1X or _is_collection_1x(run, name))
         for name, file in files.items()
         if file.is_file()
     }
+
+
+def _is_collection_1x(run: RunFolder, name: str = COLLECTION) -> bool:
+    """Return whether a task is a collection of EvalScope 1.x's samples, whose lines stand in their metadata."""
+    if name != COLLECTION or COLLECTION not in run.read_results()["tasks"]:
+        return False
+    first = next(iter(read_samples(run, COLLECTION)), None)
+    return first is not None and is_of_collection(first)
 
 
 def _write_as_1x(run: RunFolder, root: Path, task: str, model_id: str) -> None:
@@ -104,10 +115,10 @@ def _read_report(file: Path, *, is_newer: bool) -> AnyReport:
 
 def level_reports(run: RunFolder) -> list[str]:
     """For each collection of a run its means by level, as tables."""
-    folder = run.artifacts / LEVELS
-    return [
-        level_tables(json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))) for name in _collections(run)
-    ]
+    files = {run.artifacts / LEVELS / f"{name}.json": "pretty" for name in _collections(run)}
+    newer = (run.artifacts / "reports").glob(f"*/{DataCollection.REPORT_NAME}")
+    files |= dict.fromkeys(sorted(newer), "simple_grid")
+    return [level_tables(json.loads(file.read_text(encoding="utf-8")), style) for file, style in files.items()]
 
 
 def _collections(run: RunFolder) -> list[str]:
@@ -116,8 +127,8 @@ def _collections(run: RunFolder) -> list[str]:
 
 
 def report_name(run: RunFolder, config: TaskConfig, dataset: str) -> str:
-    """Return the name of the report and the files of a dataset. A collection is named after its file."""
-    if dataset != COLLECTION:
+    """Return the name of the report and the files of a dataset. A collection of 0.17 is named after its file."""
+    if dataset != COLLECTION or _is_collection_1x(run):
         return dataset
     return next(iter(_collections(run)), "") or collection_name(config.dataset_args)
 

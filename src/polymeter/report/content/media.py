@@ -193,15 +193,19 @@ def _fragment(span: tuple[float | None, float | None] | None) -> str:
 
 
 def origin_of(note: Mapping[str, Any]) -> str:
-    """Return the name, path or address of a medium; empty if the note names only its place in a dataset."""
+    """Return the name, path or address of a medium; empty if the note names only its place in a dataset, or holds the
+    start of the medium itself.
+    """
     named = next((note[key] for key in ("name", "source", "url") if isinstance(note.get(key), str) and note[key]), "")
-    return "" if _ROW_KEY.match(named) else named
+    return "" if _ROW_KEY.match(named) or named.startswith("data:") else named
 
 
 def _why_absent(kind: str, note: Mapping[str, Any]) -> str:
     thing = {"image": "image", "video": "video", "audio": "recording"}[kind]
     where = _line(note.get("url") or note.get("source"))
-    if isinstance(note.get("url"), str) and not where.startswith("data:"):
+    if where.startswith("data:"):
+        where = ""
+    elif isinstance(note.get("url"), str):
         return f"The model was given a URL, which the viewer does not fetch: {where}"
     if kind == "video" and isinstance(note.get("file"), str):
         return "The run keeps frames of this video, not the video itself."

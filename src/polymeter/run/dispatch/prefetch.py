@@ -162,7 +162,7 @@ class Previews:
         """Return whether there is anything to do for a medium."""
         if isinstance(medium, Image):
             return True
-        if medium.note is not None or medium.is_url:
+        if medium.note is not None or is_remote(medium):
             return False
         return self._media.keeps_previews if isinstance(medium, Audio) else self._shows_videos
 

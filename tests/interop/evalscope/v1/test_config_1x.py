@@ -409,31 +409,3 @@ def test_a_script_runs_a_list_of_configurations(
     assert main(["python", "--include-path", str(capitals), "script.py"]) == 0
     assert "[0.6667, 0.0]" in capsys.readouterr().out
     assert (tmp_path / "b/reports/m/capitals.json").is_file()
-
-
-# Collections ---------------------------------------------------------------------------------------------------------
-
-SAMPLER = """
-from evalscope.collections import CollectionSchema, DatasetInfo, WeightedSampler
-
-schema = CollectionSchema(name="x", datasets=[DatasetInfo(name="capitals", weight=1, tags=["a"])])
-WeightedSampler(schema).sample(2)
-"""
-
-
-def test_collections_of_1x_are_refused_with_what_to_do(
-    capitals: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    drawn = {"index": 0, "dataset_name": "capitals", "subset_name": "default", "categories": ["x"], "weight": 1.0}
-    Path("drawn.jsonl").write_text(
-        json.dumps({**drawn, "prompt": {"input": "the capital of France", "target": "Paris"}})
-    )
-    config = scripted(datasets=["data_collection"], dataset_args={"data_collection": {"local_path": "drawn.jsonl"}})
-    with pytest.raises(PlanError, match=r"EvalScope 1\.x has drawn.*group"):
-        run(config, capitals)
-    Path("sampler.py").write_text(SAMPLER)
-    assert main(["python", "--include-path", str(capitals), "sampler.py"]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "no benchmark of EvalScope 0.17" in said
-    assert "a YAML with a group of them" in said

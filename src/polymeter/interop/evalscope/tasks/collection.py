@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import fsum, isnan, nan
 from pathlib import Path
@@ -58,10 +58,6 @@ LEVELS = "collections"
 """The folder, among a run's artifacts, for the means by level: one JSON file for each collection."""
 _METRIC = "Average"
 _FOUR_DIGITS = 10_000
-ONE_BY_ONE = (
-    "Name these benchmarks in 'datasets' themselves, or write a YAML with a group of them (group: NAME, task: [A, B])."
-)
-"""Advice instead of a collection of benchmarks of EvalScope 1.x."""
 _NO_OWN_DATA = ("local_path", "dataset_id")
 _OF_0_17 = frozenset({"data", "gen", "multi_choices"})
 """Keys that a prompt of 0.17 has, and a sample of 1.x has not."""
@@ -159,10 +155,10 @@ def open_collection(
 
     Raises:
         DataError: if the file is empty, or a line is not an entry of a collection.
-        PlanError: if a benchmark in it is not in reach, or is one of EvalScope 1.x.
+        PlanError: if a benchmark in it is not in reach.
     """
     entries = _limited(
-        [_collection_entry(line, path, number) for number, line in enumerate(_checked_lines(lines, path), 1)], context
+        [_collection_entry(line, path, number) for number, line in enumerate(checked_lines(lines, path), 1)], context
     )
     records = [PromptedRecord(entry.subset, entry.index, entry.prompt, entry.prompt["raw_input"]) for entry in entries]
     files: Mapping[str, str] = spec.config.get("benchmarks", {})
@@ -172,10 +168,7 @@ def open_collection(
     members = {}
     for name in dict.fromkeys(entry.dataset_name for entry in entries):
         if name not in files:
-            hint = did_you_mean(name, files) or "Name the folder that it is in with --include-path."
-            raise PlanError(
-                f"The collection needs the benchmark {name!r}, which is not in reach.", where=path, hint=hint
-            )
+            raise not_in_reach(name, files, path)
         own = TaskSpec(name, spec.format, Path(files[name]), {}, "")
         members[name] = make(own, {**options.dataset_args.get(name, {}), **common}, records)
     for number, entry in enumerate(entries):
@@ -240,26 +233,51 @@ def compile_collection(
     )
 
 
-def _checked_lines(lines: Any, path: str) -> Sequence[Any]:
+def not_in_reach(name: str, known: Iterable[str], path: str) -> PlanError:
+    """Return the error that names a benchmark of a collection without a file."""
+    hint = did_you_mean(name, known) or "Name the folder that it is in with --include-path."
+    return PlanError(f"The collection needs the benchmark {name!r}, which is not in reach.", where=path, hint=hint)
+
+
+def checked_lines(lines: Any, path: str) -> Sequence[Any]:
+    """Return the lines of a collection's file.
+
+    Raises:
+        DataError: if there are none.
+    """
     if not isinstance(lines, list) or not lines:
         raise DataError("A collection is a file with one JSON object in each line.", where=path)
     return lines
 
 
 def _collection_entry(line: Any, path: str, number: int) -> CollectionEntry:
+    entry = read_entry(line, path, number)
+    if is_of_1x(line):
+        raise DataError(
+            f"Line {number} is a sample of {entry.dataset_name!r} that EvalScope 1.x has drawn, and the lines before "
+            "are of 0.17's benchmarks.",
+            where=f"{path}:{number}",
+            hint="Draw a collection of each.",
+        )
+    return replace(entry, prompt={"raw_input": {}, **entry.prompt, "index": entry.index})
+
+
+def is_of_1x(line: Any) -> bool:
+    """Return whether a line of a collection's file holds a sample of EvalScope 1.x, and not a prompt of 0.17."""
+    prompt = line.get("prompt") if isinstance(line, Mapping) else None
+    return isinstance(prompt, Mapping) and "input" in prompt and not prompt.keys() & _OF_0_17
+
+
+def read_entry(line: Any, path: str, number: int) -> CollectionEntry:
+    """Read a line of a collection's file, as the samplers of both generations write it.
+
+    Raises:
+        DataError: if it is not an entry of a collection.
+    """
     try:
-        prompt = dict(line["prompt"])
-        index = int(line["index"])
-        if "input" in prompt and not prompt.keys() & _OF_0_17:
-            raise PlanError(
-                f"Line {number} is a sample of {line['dataset_name']!r} that EvalScope 1.x has drawn, and Polymeter "
-                "runs collections of 0.17's benchmarks only.",
-                where=f"{path}:{number}",
-                hint=ONE_BY_ONE,
-            )
         return CollectionEntry(
-            index,
-            {"raw_input": {}, **prompt, "index": index},
+            int(line["index"]),
+            dict(line["prompt"]),
             str(line["dataset_name"]),
             str(line["subset_name"]),
             tuple(map(str, line.get("tags") or ())),
@@ -394,12 +412,12 @@ def levels_of(scored: Sequence[ScoredMetric]) -> dict[str, list[dict[str, Any]]]
     return levels
 
 
-def level_tables(levels: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """The means by level, each level as a table."""
+def level_tables(levels: Mapping[str, Sequence[Mapping[str, Any]]], style: str = "pretty") -> str:
+    """The means by level, each level as a table in a style of ``tabulate``."""
     from tabulate import tabulate
 
     return "\n".join(
-        f"{level} Report:\n{tabulate(rows, headers='keys', tablefmt='pretty', showindex=False)}"
+        f"{level} Report:\n{tabulate(rows, headers='keys', tablefmt=style, showindex=False)}"
         for level, rows in levels.items()
     )
 

@@ -32,7 +32,9 @@ from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
 from polymeter.interop.evalscope.tasks.collection import (
     COLLECTION,
     CollectionMember,
+    checked_lines,
     compile_collection,
+    is_of_1x,
     open_collection,
 )
 from polymeter.interop.evalscope.tasks.constants import OutputType
@@ -170,6 +172,10 @@ def _compile_collection(spec: TaskSpec, traits: ModelTraits, options: AdapterRun
         )
 
     lines, place = load_lines(spec, options, context)
+    if is_of_1x(checked_lines(lines, place)[0]):
+        from polymeter.interop.evalscope.v1.tasks.collection import compile_collection as compile_collection_1x
+
+        return compile_collection_1x(spec, lines, place, options, traits, context)
     collection = open_collection(spec, lines, place, options, context, make)
     first = next(iter(collection.members.values()))
     records = first.benchmark.records

@@ -27,6 +27,7 @@ from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, B
 from polymeter.interop.evalscope.tasks.settings import read_run_options, work_dir
 
 NAME = "adapter"
+NAME_1X = "adapter_1x"
 _ENDING = "_adapter.py"
 _LOADERS = frozenset({"load", "load_from_hub"})
 """Methods that, if an author writes them, may read other data than the registration names."""
@@ -84,12 +85,9 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
     """
     config = dict(_values_of(entry))
     if entry.name == DataCollection.NAME:
-        config["benchmarks"] = {
-            name: str(one.file)
-            for one in reversed([*catalog.everything()])  # of one name, that of the user, then ours, then a package's
-            if one.format == NAME and one.name != entry.name
-            for name in (one.name, one.benchmark)
-        }
+        config["benchmarks"] = _files_of(catalog, NAME, entry)
+        newer = _files_of(catalog, NAME_1X, entry)
+        config |= {"benchmarks_1x": newer} if newer else {}
     sources = files_behind([entry.file]) if entry.file.is_file() else ()
     # A notebook's cell is not a file; its text is still available.
     hashed = source_hash(sources) if sources else digest(source_text(entry.file).encode())
@@ -104,6 +102,16 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
         protocol=protocol_of(entry),
     )
     return Loaded((spec,))
+
+
+def _files_of(catalog: Catalog, task_format: str, collection: Entry) -> dict[str, str]:
+    """The files of all benchmarks in a format, by name."""
+    return {
+        name: str(one.file)
+        for one in reversed([*catalog.everything()])  # of one name, that of the user, then ours, then a package's
+        if one.format == task_format and one.name != collection.name
+        for name in (one.name, one.benchmark)
+    }
 
 
 def protocol_of(entry: Entry) -> BenchmarkProtocol | None:

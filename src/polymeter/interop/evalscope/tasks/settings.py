@@ -59,6 +59,7 @@ class AdapterRunOptions(Options):
     analysis_report: bool = runtime(False, "Whether the judge writes an analysis into each report.")
     predict_only: bool = identity(False, "Keep the answers and score nothing.")
     model_id: str = runtime("", "The model's name in reports; default: the last part of its own.")
+    adapter_1x: dict[str, Any] = identity(dict, "Settings for adapters of EvalScope 1.x in a collection.")
 
 
 def read_run_options(values: Mapping[str, Any]) -> AdapterRunOptions:

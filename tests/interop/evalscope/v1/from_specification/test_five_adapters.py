@@ -1,5 +1,5 @@
-"""Five adapters that were written before Polymeter could run any: by ``run_task``, scored again, shown, and beside a
-task of Polymeter's own. The numbers are those of EvalScope 1.14.1 for the same answers.
+"""Five adapters that were written before Polymeter could run any: by ``run_task``, and scored by another judge. The
+numbers are those of EvalScope 1.14.1 for the same answers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import polymeter
-from polymeter.cli.main import main
 from polymeter.core.request import Request
 from polymeter.interop.evalscope.config import TaskConfig
 from polymeter.interop.evalscope.evaluation import evaluate_evalscope
@@ -121,57 +120,3 @@ def values_of(run: Path) -> dict[str, dict[str, float]]:
         name: {one["metric"]: one["value"] for one in task["results"] if not one["subset"]}
         for name, task in tasks.items()
     }
-
-
-YAML = """\
-task: rivers
-dataset_path: json
-dataset_kwargs: {data_files: {test: ROWS}}
-test_split: test
-output_type: generate_until
-doc_to_text: "{{question}}"
-doc_to_target: "{{answer}}"
-generation_kwargs: {until: [], max_gen_toks: 64}
-metric_list:
-  - metric: exact_match
-    ignore_case: true
-"""
-
-
-def test_a_run_is_compared_with_a_yaml_tasks_run_on_the_same_rows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "rivers.yaml").write_text(YAML.replace("ROWS", str(HERE / "data/rivers/asia_test.jsonl")))
-    for output, task in (("adapter", HERE / "rivers_adapter.py"), ("yaml", tmp_path / "rivers.yaml")):
-        polymeter.evaluate(
-            MockBatch(lambda request: "Ganges", identity={"backend": "mock"}),
-            [str(task)],
-            data=data_of("rivers"),
-            output=tmp_path / output,
-        )
-    values = {name: values_of(tmp_path / name) for name in ("adapter", "yaml")}
-    assert values["yaml"]["rivers"]["exact_match"] == 0.5
-    results = json.loads((tmp_path / "adapter/results.json").read_text())["tasks"]["rivers"]["results"]
-    (asia,) = [one["value"] for one in results if one["metric"] == "exact_match" and one["subset"] == ["asia"]]
-    assert asia == 0.5
-    # Both have their own names of samples, so the runs are compared by what they have in common: the task.
-    assert main(["compare", str(tmp_path / "adapter"), str(tmp_path / "yaml")]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "the task is defined differently" in said
-    assert "different samples" in said
-
-
-def test_report_and_sample_page_show_question_answer_and_score(tmp_path: Path) -> None:
-    polymeter.evaluate(
-        MockBatch(lambda request: "The answer is Danube", identity={"backend": "mock"}),
-        [str(HERE / "rivers_adapter.py"), str(HERE / "colours_adapter.py")],
-        data=data_of("rivers", "colours"),
-        output=tmp_path / "run",
-    )
-    report = (tmp_path / "run/report.html").read_text()
-    for expected in ("Rivers", "Which river flows through Vienna?", "Danube", "Which colour is the image?", "accuracy"):
-        assert expected in report
-    lines = (tmp_path / "run/samples/rivers.jsonl").read_text().splitlines()
-    first = next(sample for sample in map(json.loads, lines) if sample["target"] == "Danube")
-    assert first["answer"] == "Danube"
-    assert [score["value"] for score in first["scores"] if score["metric"] == "acc"] == [1.0]

@@ -87,7 +87,7 @@ def test_files_for_agents_are_named_with_what_is_missing(base: str, tmp_path: Pa
 
 def test_a_collection_is_named_as_such(tmp_path: Path) -> None:
     (message,) = problems(write_adapter(tmp_path, name="data_collection"))
-    assert message.startswith("This mixes samples of many benchmarks")
+    assert message.startswith("This name belongs to Polymeter's own benchmark")
 
 
 def test_agents_are_known_by_their_imports(tmp_path: Path) -> None:

@@ -31,8 +31,9 @@ class DatasetInfo:
     args: dict[str, Any] = field(default_factory=dict)
     hierarchy: list[str] = field(default_factory=list)
 
-    def get_data(self) -> dict[str, list[dict[str, Any]]]:
-        """The prompts of all records of the benchmark, by subset. Runs its code and reads its data.
+    def get_data(self) -> dict[str, list[Any]]:
+        """The prompts of all records of the benchmark, by subset; of a benchmark of 1.x its samples. Runs its code and
+        reads its data.
 
         Raises:
             PlanError: if there is no such benchmark, or its code cannot be loaded.
@@ -83,36 +84,41 @@ class CollectionSchema:
         return _flat(self, (), 1.0)
 
 
-def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The prompts of a benchmark by subset.
+def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The prompts of a benchmark by subset; of a benchmark of 1.x its samples.
 
     Args:
         name: The benchmark, built in or below an include path.
         args: Its settings, as in ``dataset_args``.
 
     Raises:
-        PlanError: if there is no such benchmark, it is one of 1.x, or its code cannot be loaded.
+        PlanError: if there is no such benchmark, it is no data adapter, or its code cannot be loaded.
         DataError: if its data is missing.
     """
     from polymeter.api.settings import read_settings
     from polymeter.core.format import OpenContext
     from polymeter.core.guest_context import guest_context
-    from polymeter.interop.evalscope.tasks.collection import ONE_BY_ONE
+    from polymeter.interop.evalscope.tasks import index
     from polymeter.interop.evalscope.tasks.guest import make_all_prompts
-    from polymeter.interop.evalscope.tasks.index import NAME, load
+    from polymeter.interop.evalscope.v1.tasks import index as index_1x
+    from polymeter.interop.evalscope.v1.tasks.guest import make_all_samples
     from polymeter.run.plan.selection import build_catalog
 
     settings, parity = read_settings(), guest_context().parity
     catalog = build_catalog(settings.include_paths, settings.cache_dir, parity)
     entry = catalog.get(name)
-    if entry.format != NAME:
-        raise PlanError(
-            f"{name!r} is no benchmark of EvalScope 0.17, and Polymeter draws collections from those only.",
-            where=str(entry.file),
-            hint=ONE_BY_ONE,
-        )
-    (spec,) = load(entry, catalog).tasks
-    return make_all_prompts(spec, args, OpenContext(data=settings.data, cache_dir=settings.cache_dir, parity=parity))
+    context = OpenContext(data=settings.data, cache_dir=settings.cache_dir, parity=parity)
+    if entry.format == index.NAME:
+        (spec,) = index.load(entry, catalog).tasks
+        return make_all_prompts(spec, args, context)
+    if entry.format == index.NAME_1X:
+        (spec,) = index_1x.load(entry, catalog).tasks
+        return make_all_samples(spec, args, context)
+    raise PlanError(
+        f"{name!r} is no data adapter of EvalScope, and collections are drawn from those only.",
+        where=str(entry.file),
+        hint="Write a YAML with a group of the benchmarks (group: NAME, task: [A, B]).",
+    )
 
 
 def _flat(collection: CollectionSchema, above: tuple[str, ...], share: float) -> list[DatasetInfo]:

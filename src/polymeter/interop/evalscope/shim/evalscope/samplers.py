@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from polymeter.core.errors import PlanError
 from polymeter.interop.evalscope.shim.evalscope.collections import CollectionSchema, DatasetInfo
 
 
@@ -24,7 +25,7 @@ class DatasetEntry:
         tags: Labels of its dataset.
         categories: Names of the collections that contain its dataset, outermost first.
         task_type: A label of its dataset.
-        weight: Its dataset's share of the whole.
+        weight: Its dataset's share of the whole; in 1.x, divided among the prompts that are drawn from it.
         dataset_name: Its benchmark.
         subset_name: Its subset.
     """
@@ -59,11 +60,15 @@ class Sampler(ABC):
             The entries as dictionaries, dataset after dataset.
 
         Raises:
-            PlanError: if a benchmark is not in reach, or its code cannot be loaded.
+            PlanError: if a benchmark is not in reach, its code cannot be loaded, or only some are of 1.x.
             DataError: if its data is missing.
         """
         datasets = self.schema.flatten()
         data = [dataset.get_data() for dataset in datasets]
+        if len({_is_of_1x(prompts) for prompts in data if prompts}) > 1:
+            raise PlanError(
+                "This collection has benchmarks of EvalScope 0.17 and of 1.x.", hint="Draw a collection of each."
+            )
         counts = self._counts(datasets, data, count)
         # The last dataset gets what rounding down has left over.
         counts = [*counts[:-1], count - sum(counts[:-1])]
@@ -94,25 +99,34 @@ class UniformSampler(Sampler):
 
 
 class StratifiedSampler(Sampler):
-    """Draws from each dataset by its number of subsets, as EvalScope does, whatever their sizes."""
+    """Draws from each dataset by its number of samples; of 0.17's by its number of subsets, whatever their sizes, as
+    EvalScope did.
+    """
 
     def _counts(self, datasets: Sequence[DatasetInfo], data: Sequence[Mapping[str, Any]], count: int) -> list[int]:
-        total = sum(map(len, data))
-        return [int(len(prompts) / total * count) for prompts in data]
+        sizes = [sum(map(len, prompts.values())) if _is_of_1x(prompts) else len(prompts) for prompts in data]
+        return [int(size / sum(sizes) * count) for size in sizes]
+
+
+def _is_of_1x(data: Mapping[str, Sequence[Any]]) -> bool:
+    """Return whether prompts are samples of EvalScope 1.x."""
+    return not any(isinstance(prompt, Mapping) for prompts in data.values() for prompt in prompts[:1])
 
 
 def _drawn(dataset: DatasetInfo, data: Mapping[str, Any], count: int) -> list[DatasetEntry]:
+    count = max(0, min(count, sum(map(len, data.values()))))
+    is_of_1x = _is_of_1x(data)
     entries = [
         DatasetEntry(
-            prompt=prompt,
+            prompt=prompt.model_dump(exclude_none=True) if is_of_1x else prompt,
             tags=dataset.tags,
             categories=dataset.hierarchy,
             task_type=dataset.task_type,
-            weight=dataset.weight,
+            weight=dataset.weight / max(count, 1) if is_of_1x else dataset.weight,
             dataset_name=dataset.name,
             subset_name=subset,
         )
         for subset, prompts in data.items()
         for prompt in prompts
     ]
-    return random.sample(entries, k=max(0, min(count, len(entries))))
+    return random.sample(entries, k=count)

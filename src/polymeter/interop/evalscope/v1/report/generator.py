@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from polymeter.interop.evalscope.tasks import constants
@@ -81,20 +81,32 @@ class ReportMaker(report_of_0_17.ReportGenerator):
             all_dataset_name: The collection's name.
             model_name: The model's name.
         """
-        rows = df.to_dict("records")
-        scores: dict[str, dict[tuple[str, ...], dict[str, list[float]]]] = {}
-        for row in rows:
-            own = scores.setdefault(row["metric"], {}).setdefault(tuple(row["categories"]), {})
-            own.setdefault(f"{row['dataset_name']}/{row['subset_name']}", []).append(row["score"])
+        columns = ("metric", "categories", "dataset_name", "subset_name", "score")
+        rows = (tuple(row[name] for name in columns) for row in df.to_dict("records"))
+        return ReportMaker.collection_report(rows, all_dataset_name, model_name)
+
+    @staticmethod
+    def collection_report(rows: Iterable[tuple[Any, ...]], all_dataset_name: str, model_name: str) -> EvaluationReport:
+        """Make the report of a collection of benchmarks.
+
+        Args:
+            rows: Of each sample the metric that leads its score, its categories, benchmark, subset and number.
+            all_dataset_name: The collection's name.
+            model_name: The model's name.
+        """
+        scores: dict[str, dict[tuple[str, ...], dict[tuple[str, str], list[float]]]] = {}
+        for metric, categories, dataset, subset, score in rows:
+            own = scores.setdefault(metric, {}).setdefault(tuple(categories), {})
+            own.setdefault((dataset, subset), []).append(score)
         metrics = []
-        for metric, categories in scores.items():
+        for metric, by_category in scores.items():
             identity = canonicalize_producer_identity(metric, "mean")
             leaves: Leaves = {
                 category: [
-                    ReportSubset(name=subset, score=sum(values) / len(values), num=len(values))
-                    for subset, values in sorted(subsets.items())
+                    ReportSubset(name="/".join(member), score=sum(values) / len(values), num=len(values))
+                    for member, values in sorted(members.items())
                 ]
-                for category, subsets in categories.items()
+                for category, members in by_category.items()
             }
             metrics.append(_metric(identity, leaves, semantics_of(all_dataset_name, identity)))
         meanings = {metric.identity.key: metric.semantics for metric in metrics}

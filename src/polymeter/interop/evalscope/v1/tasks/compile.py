@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from polymeter.core.task import Sample as Row
 from polymeter.core.text.codec import jsonable
 from polymeter.guests import contained
 from polymeter.interop.evalscope.tasks.index import with_protocol
+from polymeter.interop.evalscope.tasks.scoring.reduction import Reduce
 from polymeter.interop.evalscope.v1.tasks.conversion import parameters_of, request_messages
 from polymeter.interop.evalscope.v1.tasks.guest import OpenAdapter, open_adapter, settable
 from polymeter.interop.evalscope.v1.tasks.hooks import (
@@ -42,7 +43,7 @@ from polymeter.interop.evalscope.v1.types.messages import messages_to_markdown
 from polymeter.interop.evalscope.v1.types.samples import Sample
 from polymeter.tasks.constant_targets import constant_target, equal_targets
 
-_SCORING_VERSION = 1
+_SCORING_VERSION = 2
 _MOST_PROMPTS_LOOKED_AT = 16
 _LONGEST_ADDRESS = 60
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -58,6 +59,45 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     options = read_run_options(context.options)
     benchmark = open_adapter(spec, traits, options, context)
     spec = with_protocol(spec, benchmark.meta)
+    return task_of(
+        spec,
+        benchmark,
+        options,
+        traits,
+        context,
+        adapters=[benchmark.adapter],
+        reduce=lambda inference: AdapterReduction(benchmark, inference, options.model_id).reduce,
+        score_digest=digest_of_scoring(spec, benchmark, options),
+    )
+
+
+def task_of(
+    spec: TaskSpec,
+    benchmark: OpenAdapter,
+    options: Adapter1xOptions,
+    traits: ModelTraits,
+    context: OpenContext,
+    *,
+    adapters: Sequence[Any],
+    reduce: Callable[[Inference], Reduce],
+    score_digest: str,
+) -> Task:
+    """The task of a benchmark whose prompts are made.
+
+    Args:
+        spec: Its spec.
+        benchmark: The benchmark.
+        options: The run's options for adapters.
+        traits: The model's.
+        context: The run's settings.
+        adapters: The objects of authors that ask and score: the benchmark's own, or those of a collection.
+        reduce: Makes its reduction.
+        score_digest: Hash of all that can change a score.
+
+    Raises:
+        PlanError: if a sample has no prompt, or tools.
+        DataError: if a message cannot be shown, or no sample has a reference that its scoring needs.
+    """
     adapter, samples = benchmark.adapter, benchmark.samples
     settings = ModelSettings(
         options.model_id or "model",
@@ -66,26 +106,27 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         dict(defaults_for(benchmark.kind, traits)),
     )
     repeats = benchmark.settings.repeats
+    writes_files = benchmark.kind == "generate_image" or any(map(_writes_files, adapters))
     inference = Inference(
         spec.name,
         adapter.eval_split or "",
         adapter,
         settings,
         samples,
-        partial(_output_dir, Path(benchmark.settings.work_dir) / spec.name, is_made=_writes_files(benchmark)),
+        partial(_output_dir, Path(benchmark.settings.work_dir) / spec.name, is_made=writes_files),
         context.seed,
         repeats,
     )
     modalities = _modalities(benchmark)
     rows = AdapterRows(benchmark, repeats)
-    reduction = AdapterReduction(benchmark, inference, options.model_id)
+    roles = frozenset({"judge"} if any(map(is_judged, adapters)) else ())
     return Task(
         spec=spec,
-        needs=Needs(frozenset({benchmark.kind}), modalities, frozenset({"judge"} if is_judged(adapter) else ())),
+        needs=Needs(frozenset({benchmark.kind}), modalities, roles),
         samples=rows,
         rollout=inference.rollout,
         score=partial(score_rollout, benchmark, inference),
-        reduce=reduction.reduce,
+        reduce=reduce(inference),
         finish=partial(_finish, adapter),
         row_functions=RowFunctions(
             full_doc=lambda index: rows[index].full_doc(),
@@ -94,7 +135,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         ),
         parameters=(parameters_of(benchmark.kind, settings.generation, settings.defaults, None),),
         fingerprint=fingerprint([_digest_of(benchmark)]),
-        score_digest=_score_digest(spec, benchmark, options),
+        score_digest=score_digest,
         is_guest=True,
         is_thread_safe=False,  # an adapter keeps what it likes on itself
         limits_subsets=True,
@@ -104,7 +145,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         notes=tuple(notes_on_targets(benchmark, is_begun=context.is_begun)),
         findings=tuple(_findings(spec, benchmark, rows)),
         showing=_stated_showing(benchmark),
-        has_rounds=has_rounds(adapter),
+        has_rounds=any(map(has_rounds, adapters)),
     )
 
 
@@ -154,8 +195,8 @@ def _output_dir(folder: Path, key: str, *, is_made: bool) -> str:
     return str(place)
 
 
-def _writes_files(benchmark: OpenAdapter) -> bool:
-    return benchmark.kind == "generate_image" or writes(benchmark.adapter, "run_inference", "_on_inference_end")
+def _writes_files(adapter: Any) -> bool:
+    return writes(adapter, "run_inference", "_on_inference_end")
 
 
 def _modalities(benchmark: OpenAdapter) -> frozenset[Modality]:
@@ -259,7 +300,7 @@ def _hashable(value: Any) -> Any:
     return _ADDRESS.sub("", plain) if isinstance(plain, str) and plain is not value else plain
 
 
-def _score_digest(spec: TaskSpec, benchmark: OpenAdapter, options: Adapter1xOptions) -> str:
+def digest_of_scoring(spec: TaskSpec, benchmark: OpenAdapter, options: Adapter1xOptions) -> str:
     """Hash of all that can change a score: the sources, how answers are scored, and the adapter's settings."""
     settings = settable(benchmark.changes)
     settings.pop("dataset_id", None)  # where data lies changes no score; its content is in the fingerprint

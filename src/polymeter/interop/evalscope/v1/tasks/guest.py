@@ -5,7 +5,7 @@ all its prompts are made.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,40 @@ def open_adapter(spec: TaskSpec, traits: ModelTraits, options: Adapter1xOptions,
         PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
         DataError: if its dataset is missing or empty.
     """
+    made = make_open(spec, traits, options, context)
+    with naming_its_place(spec.file, partial(_line_of_data, spec)), mapped_anew(spec.sources):
+        loaded = _load(made.meta, made.adapter, options, context)
+    pairs = [(subset, sample) for subset, dataset in loaded.items() for sample in dataset]
+    if not pairs:
+        raise DataError(
+            f"Benchmark {spec.name!r} has no samples in its subsets.",
+            where=str(spec.file),
+            hint="Check subset_list, eval_split, sample_filter and the limit.",
+        )
+    return replace(made, subsets=[subset for subset, _ in pairs], samples=[sample for _, sample in pairs])
+
+
+def make_all_samples(spec: TaskSpec, changes: Mapping[str, Any], context: OpenContext) -> dict[str, list[Sample]]:
+    """The samples of a benchmark with their prompts, by subset, outside of any run.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+        DataError: if its data is missing.
+    """
+    options = Adapter1xOptions(dataset_args={spec.benchmark: dict(changes)})
+    opened = open_adapter(spec, ModelTraits(family="none"), options, context)
+    found: dict[str, list[Sample]] = {}
+    for subset, sample in zip(opened.subsets, opened.samples, strict=True):
+        found.setdefault(subset, []).append(sample)
+    return found
+
+
+def make_open(spec: TaskSpec, traits: ModelTraits, options: Adapter1xOptions, context: OpenContext) -> OpenAdapter:
+    """Make an adapter with a run's settings, and read no data.
+
+    Raises:
+        PlanError: if its code cannot be loaded, a package is missing, or its settings make no sense.
+    """
     meta = load_meta(spec)
     changes = changed_meta(meta, spec, options, context)
     kind: RequestKind = getattr(latest_class(meta.data_adapter), "request_kind", "generate")
@@ -90,17 +124,7 @@ def open_adapter(spec: TaskSpec, traits: ModelTraits, options: Adapter1xOptions,
     home = file_of(type(adapter))
     if home and not type(adapter).__module__.startswith("polymeter."):
         add_sources(files_behind([Path(home)]))  # a script may have put its own class into a registration
-    with naming_its_place(spec.file, partial(_line_of_data, spec)), mapped_anew(spec.sources):
-        loaded = _load(meta, adapter, options, context)
-    pairs = [(subset, sample) for subset, dataset in loaded.items() for sample in dataset]
-    if not pairs:
-        raise DataError(
-            f"Benchmark {spec.name!r} has no samples in its subsets.",
-            where=str(spec.file),
-            hint="Check subset_list, eval_split, sample_filter and the limit.",
-        )
-    subsets, samples = [subset for subset, _ in pairs], [sample for _, sample in pairs]
-    return OpenAdapter(spec.name, meta, adapter, changes, settings, kind, subsets, samples)
+    return OpenAdapter(spec.name, meta, adapter, changes, settings, kind, (), ())
 
 
 def load_meta(spec: TaskSpec) -> BenchmarkMeta:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import CodeType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary
@@ -13,11 +14,14 @@ from polymeter.interop.evalscope.v1.registries import AGGREGATION_REGISTRY, FILT
 from polymeter.interop.evalscope.v1.report.generator import check_primary
 from polymeter.interop.evalscope.v1.report.legacy_names import migrate_legacy_identity
 from polymeter.interop.evalscope.v1.scoring.metric_base import SingletonMetric
+from polymeter.interop.evalscope.v1.types.identities import METRIC_LIST_ALIASES
 
 _SEVERAL = 2
 _AGGREGATES = ("aggregate_scores", "aggregate_subset")
 _REPORTS = ("generate_report", "_on_generate_report")
 _SCORES = ("match_score", "calculate_metrics")
+_ALL_METRICS = ("metric_list", "metric_names")
+"""Names by which code uses all metrics of a registration."""
 
 
 def writes(adapter: Any, *names: str) -> bool:
@@ -60,8 +64,10 @@ def check_metrics(adapter: Any) -> None:
     if writes(adapter, *_AGGREGATES):
         return
     _look_up(AGGREGATION_REGISTRY, adapter.aggregation, adapter.name)
-    is_given = adapter.primary_metric is not None or len(names) < _SEVERAL
-    if is_given or adapter.aggregation != "mean" or writes(adapter, *_REPORTS, *_SCORES):
+    if adapter.primary_metric is not None or adapter.aggregation != "mean" or writes(adapter, *_REPORTS):
+        return
+    names = [name for name in names if not writes(adapter, *_SCORES) or _gives(adapter, name)]
+    if len(names) < _SEVERAL:
         return
     identities = [migrate_legacy_identity(name, "mean", benchmark_name=adapter.name) for name in names]
     try:
@@ -71,6 +77,28 @@ def check_metrics(adapter: Any) -> None:
             f"Benchmark {adapter.name!r} has several metrics and no primary one. {error}",
             hint=f"Set primary_metric={names[0]!r} in its BenchmarkMeta, or in dataset_args.",
         ) from error
+
+
+def _gives(adapter: Any, metric: str) -> bool:
+    """Return whether the code by which an author scores names a metric, or all of the registration's."""
+    codes = [getattr(getattr(type(adapter), hook, None), "__code__", None) for hook in _SCORES if writes(adapter, hook)]
+    words = {word for code in codes if code is not None for word in _words_of(code)}
+    spellings = {name for name, canonical in METRIC_LIST_ALIASES.items() if canonical == metric}
+    return bool(words & {metric, *spellings, *_ALL_METRICS})
+
+
+def _words_of(code: CodeType) -> Iterator[str]:
+    """The names and the texts in compiled code, and in the functions within."""
+    yield from code.co_names
+    waiting = list(code.co_consts)
+    while waiting:
+        constant = waiting.pop()
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            waiting.extend(constant)
+        elif isinstance(constant, CodeType):
+            yield from _words_of(constant)
 
 
 def _make_filters(adapter: Any) -> None:

@@ -25,10 +25,7 @@ _REFUSED: Mapping[str, str] = {
     "FunctionCallAdapter": f"its FunctionCallAdapter checks how the model calls tools, and {_TOOLS}",
 }
 """The classes of authors that cannot be run yet, with what is missing."""
-_COLLECTION = (
-    "This mixes samples of many benchmarks of EvalScope 1.x, each of which is scored by the adapter of its own file; "
-    "name these benchmarks in 'datasets' themselves, or write a YAML with a group of them."
-)
+_COLLECTION = "This name belongs to Polymeter's own benchmark, which runs the files that samplers have written."
 _OF_AGENTS = ("evalscope.agent", "evalscope.api.agent")
 """Modules whose use shows that a file is for agents, whatever its classes are called."""
 

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PolymeterError, ScoreError, boundary
+from polymeter.core.machine.files import replacing
 from polymeter.core.task import ReduceContext, Result, SampleStatus, ScoredRow
 from polymeter.core.task import Sample as Row
+from polymeter.core.text.codec import jsonable
+from polymeter.core.text.json_text import json_text
 from polymeter.guests import contained
 from polymeter.interop.evalscope.tasks.scoring.reduction import (
     REPORTS,
@@ -26,12 +29,18 @@ from polymeter.interop.evalscope.v1.report.semantics import MetricDirection, sem
 from polymeter.interop.evalscope.v1.report.tree import EvaluationReport, ExecutionSubset, ExecutionSummary
 from polymeter.interop.evalscope.v1.tasks.guest import OpenAdapter
 from polymeter.interop.evalscope.v1.tasks.rollout import Inference
-from polymeter.interop.evalscope.v1.tasks.scoring import excluded_score, restored_score
+from polymeter.interop.evalscope.v1.tasks.scoring import (
+    OF_VALUES,
+    authors_score,
+    excluded_score,
+    restored_score,
+    shown_name,
+)
 from polymeter.interop.evalscope.v1.types.identities import MetricIdentity, canonicalize_producer_identity
 from polymeter.interop.evalscope.v1.types.scores import AggScore, SampleScore
 
-_OF_VALUES = frozenset({"mean", "identity"})
-"""Aggregations that may be the mean of the samples' own values."""
+BATCH_SCORES = "batch_scores"
+"""The folder, among a run's artifacts, for what ``batch_match_score`` adds: one JSON file for each benchmark."""
 _OF_REPEATS = frozenset({"k"})
 """Dimensions of numbers that rest on all samples."""
 _REPORT_HOOKS = ("generate_report", "_on_generate_report", "_on_generate_report_end")
@@ -64,6 +73,8 @@ class AdapterReduction:
         adapter, name = self.benchmark.adapter, self.benchmark.name
         by_subset = self._by_subset(rows)
         scores = {subset: self._scores_of(of_subset) for subset, of_subset in by_subset.items()}
+        if adapter.use_batch_scoring:
+            self._keep_batch_scores(by_subset, scores, context)
         aggregated: dict[str, list[AggScore]] = {}
         for subset, of_subset in scores.items():
             if not any(score.score.status.is_usable for score in of_subset) and not adapter.aggregate_empty_scores:
@@ -96,21 +107,17 @@ class AdapterReduction:
         """The authors' scores of a subset. A sample that ended without a score has its place and no value; one whose
         answer failed is left out.
         """
-        samples, repeats = self.benchmark.samples, self.inference.repeats
-        adapter, judge = self.benchmark.adapter, self.benchmark.settings.judge
-        n_verdicts = judge.repeats if adapter.use_llm_judge and judge is not None else 0
-        scores: list[SampleScore] = []
-        scored: list[tuple[ScoredRow, SampleScore]] = []
-        for row in rows:
-            if row.score is not None:
-                score = restored_score(row.score, samples[row.index], repeats)
-                scored.append((row, score))
-                scores.append(score)
-            elif row.status is SampleStatus.UNSCORED:
-                scores.append(excluded_score(samples[row.index], repeats, n_verdicts=n_verdicts))
-        if adapter.use_batch_scoring:
-            self._add_batch_scores(scored)
+        scores = scores_of(self.benchmark, self.inference, rows)
+        if self.benchmark.adapter.use_batch_scoring:
+            self._add_batch_scores(list(self._scored(rows, scores)))
         return scores
+
+    def _scored(
+        self, rows: Iterable[ScoredRow], scores: Iterable[SampleScore]
+    ) -> Iterator[tuple[ScoredRow, SampleScore]]:
+        """The rows of a subset that have a score, with these."""
+        by_place = {score.sample_id: score for score in scores}
+        return ((row, by_place[self.benchmark.samples[row.index].id]) for row in rows if row.score is not None)
 
     def _add_batch_scores(self, scored: Sequence[tuple[ScoredRow, SampleScore]]) -> None:
         for start in range(0, len(scored), self.batch_size):
@@ -121,17 +128,32 @@ class AdapterReduction:
                     task_states=states, sample_scores=[score for _, score in chunk]
                 )
 
+    def _keep_batch_scores(
+        self,
+        rows: Mapping[str, Sequence[ScoredRow]],
+        scores: Mapping[str, Sequence[SampleScore]],
+        context: ReduceContext,
+    ) -> None:
+        """Write what many samples at once have added to the score of each, for EvalScope's files."""
+        added: dict[str, dict[str, Any]] = {}
+        for subset, of_subset in rows.items():
+            for row, score in self._scored(of_subset, scores[subset]):
+                before = {} if row.score is None else authors_score(row.score)["value"]
+                added[row.id] = {name: value for name, value in score.score.value.items() if name not in before}
+        file = context.output_dir / BATCH_SCORES / f"{self.benchmark.name}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file) as stream:
+            stream.write(json_text(jsonable(added), nan=None))
+
     def _row(self, row: ScoredRow) -> Row:
         return Row(self.benchmark.name, row.id, row.index, {}, row.subset)
 
     def _number(self, subset: str, number: AggScore, scores: Sequence[SampleScore]) -> SubsetNumber:
         identity = number.identity
-        direction = semantics_of(self.benchmark.name, identity).direction
-        is_rising = None if direction is MetricDirection.NONE else direction is MetricDirection.HIGHER_IS_BETTER
         pairs = [(score, value) for score in scores for value in _values_of(score, identity)]
         values = tuple(float(value) for _, value in pairs)
         is_mean = (
-            number.aggregation in _OF_VALUES
+            number.aggregation in OF_VALUES
             and len(values) == number.num > 0
             and math.isclose(math.fsum(values) / len(values), number.score, rel_tol=1e-9, abs_tol=1e-9)
         )
@@ -143,7 +165,7 @@ class AdapterReduction:
             number.num,
             values if is_mean else (),
             clusters,
-            is_rising,
+            is_rising(self.benchmark.name, identity),
             is_part=bool(identity.dimensions.keys() - _OF_REPEATS),
         )
 
@@ -168,7 +190,7 @@ class AdapterReduction:
                 raise ScoreError(f"{what} is a {type(report).__name__}.", hint="generate_report must return a Report.")
             with boundary(ScoreError, what):
                 report.judge_summary = summarize_judge_runs(scores.values())
-                report.execution_summary = _execution(scores, rows)
+                report.execution_summary = execution_of(scores, rows)
                 file = folder / f"{self.benchmark.name}.json"
                 report.to_json(str(file))
         except PolymeterError as error:
@@ -177,6 +199,21 @@ class AdapterReduction:
             context.failed(error)
             return None, ""
         return report, _relative(file, context.output_dir.parent)
+
+
+def scores_of(benchmark: OpenAdapter, inference: Inference, rows: Iterable[ScoredRow]) -> list[SampleScore]:
+    """The authors' scores of some rows. A sample that ended without a score has its place and no value; one whose
+    answer failed is left out.
+    """
+    samples, repeats, judge = benchmark.samples, inference.repeats, benchmark.settings.judge
+    n_verdicts = judge.repeats if benchmark.adapter.use_llm_judge and judge is not None else 0
+    scores: list[SampleScore] = []
+    for row in rows:
+        if row.score is not None:
+            scores.append(restored_score(row.score, samples[row.index], repeats))
+        elif row.status is SampleStatus.UNSCORED:
+            scores.append(excluded_score(samples[row.index], repeats, n_verdicts=n_verdicts))
+    return scores
 
 
 def checked_numbers(benchmark: str, numbers: Any) -> list[AggScore]:
@@ -194,11 +231,10 @@ def checked_numbers(benchmark: str, numbers: Any) -> list[AggScore]:
     return found
 
 
-def shown_name(identity: MetricIdentity) -> str:
-    """The name of a metric in results: that of the metric alone where it is a plain mean."""
-    if identity.dimensions or identity.aggregation not in _OF_VALUES:
-        return identity.key
-    return identity.name
+def is_rising(benchmark: str, identity: MetricIdentity) -> bool | None:
+    """Return whether more is better; ``None``: unknown."""
+    direction = semantics_of(benchmark, identity).direction
+    return None if direction is MetricDirection.NONE else direction is MetricDirection.HIGHER_IS_BETTER
 
 
 def _values_of(score: SampleScore, identity: MetricIdentity) -> Iterator[float]:
@@ -221,7 +257,7 @@ def _primary_first(numbers: Sequence[SubsetNumber], report: EvaluationReport | N
     return sorted(numbers, key=lambda number: number.metric != name)
 
 
-def _execution(
+def execution_of(
     scores: Mapping[str, Sequence[SampleScore]], rows: Mapping[str, Sequence[ScoredRow]]
 ) -> ExecutionSummary:
     """Count how the samples ended."""

@@ -4,7 +4,8 @@ adapter's aggregation gets it back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from polymeter.core.errors import ScoreError, UnscoredError, boundary
@@ -13,17 +14,23 @@ from polymeter.core.task import Sample as Row
 from polymeter.core.text.codec import jsonable
 from polymeter.interop.evalscope.v1.constants import ScoreStatus
 from polymeter.interop.evalscope.v1.tasks.guest import OpenAdapter
+from polymeter.interop.evalscope.v1.tasks.hooks import has_rounds
 from polymeter.interop.evalscope.v1.tasks.rollout import Inference, state_of
+from polymeter.interop.evalscope.v1.types.content import ContentText
+from polymeter.interop.evalscope.v1.types.identities import MetricIdentity, canonicalize_producer_identity
 from polymeter.interop.evalscope.v1.types.samples import Sample
 from polymeter.interop.evalscope.v1.types.scores import JudgeSummary, SampleScore
 from polymeter.interop.evalscope.v1.types.scores import Score as AuthorsScore
 from polymeter.interop.evalscope.v1.types.state import TaskState
 
-SCORE_KEY: MetricKey = ("review", "none")
-"""The key of a score under which the author's own is kept, as plain data; of a judge's only the numbers, which a panel
-joins. Its words stand in the log, under ``_LOGGED``.
+_SCORE_KEY: MetricKey = ("review", "none")
+"""The key of a score under which the author's own is kept where JSON cannot hold it: by then it cannot stand in the log
+alone, under ``_LOGGED``.
 """
+OF_VALUES = frozenset({"mean", "identity"})
+"""Aggregations that may be the mean of the samples' own values."""
 _LOGGED = "sample_score"
+_SEVERAL = 2
 _MOST_CHARACTERS = 2000
 
 
@@ -47,17 +54,35 @@ def score_rollout(benchmark: OpenAdapter, inference: Inference, row: Row, rollou
     if not score.status.is_usable:
         raise UnscoredError(_why(score))
     kept = plain_score(sample_score, benchmark.samples[row.index])
-    values: dict[MetricKey, Any] = {(str(name), "none"): float(value) for name, value in score.value.items()}
+    values: dict[MetricKey, Any] = dict(_named_as_results(score.value))
     is_judged = score.judge_summary is not None or (score.metadata or {}).get("source") == "llm_judge"
+    kept_whole = {} if _is_json(kept) or is_judged else {_SCORE_KEY: kept}
     answer = score.extracted_prediction if score.extracted_prediction is not None else score.prediction
     return Score(
-        {**values, SCORE_KEY: {"value": dict(score.value)} if is_judged else kept},
+        {**values, **kept_whole},
         _text(state.target),
         _text(answer if answer is not None else state.output.completion),
         score.explanation,
-        log={_LOGGED: {**jsonable(kept), **_place(sample_score, state)}},
+        log={_LOGGED: {**jsonable(kept), **_place(sample_score, state), **_led(benchmark.adapter, rollout, state)}},
         extracted={} if is_judged else dict.fromkeys(values, score.extracted_prediction or None),
     )
+
+
+def _named_as_results(values: Mapping[str, Any]) -> Iterator[tuple[MetricKey, float]]:
+    """The numbers of a sample under the names that their means have in results: authors write ``acc`` for
+    ``accuracy``. Of several numbers of one such name, all keep their own.
+    """
+    names = {name: shown_name(canonicalize_producer_identity(str(name), "mean")) for name in values}
+    shared = Counter(names.values())
+    for name, value in values.items():
+        yield (names[name] if shared[names[name]] == 1 else str(name), "none"), float(value)
+
+
+def shown_name(identity: MetricIdentity) -> str:
+    """The name of a metric in results: that of the metric alone where it is a plain mean."""
+    if identity.dimensions or identity.aggregation not in OF_VALUES:
+        return identity.key
+    return identity.name
 
 
 def _place(sample_score: SampleScore, state: TaskState) -> dict[str, Any]:
@@ -68,6 +93,22 @@ def _place(sample_score: SampleScore, state: TaskState) -> dict[str, Any]:
         "generation_index": sample_score.generation_index,
         "target": list(state.target_values) or None,
     }
+
+
+def _led(adapter: Any, rollout: Rollout, state: TaskState) -> dict[str, Any]:
+    """The conversation that an author led, as far as the sample's requests and answers do not show it: of each message
+    the role and the parts, of media only their kinds; and its trace.
+    """
+    trace = {} if state.agent_trace is None else {"agent_trace": jsonable(state.agent_trace)}
+    if not has_rounds(adapter) or len(rollout.responses) < _SEVERAL:
+        return trace
+    return {"messages": [{"role": one.role, "parts": list(_parts(one.content))} for one in state.messages], **trace}
+
+
+def _parts(content: Any) -> Iterator[list[str]]:
+    for part in [ContentText(text=content)] if isinstance(content, str) else content:
+        if part.type != "reasoning":
+            yield ["text", part.text] if part.type == "text" else [str(part.type), ""]
 
 
 def plain_score(sample_score: SampleScore, sample: Sample) -> dict[str, Any]:
@@ -91,11 +132,31 @@ def plain_score(sample_score: SampleScore, sample: Sample) -> dict[str, Any]:
 
 def restored_score(score: Score, sample: Sample, repeats: int) -> SampleScore:
     """The author's score of what ``score_rollout`` gave."""
-    kept = score.values[SCORE_KEY]
-    logged = score.log.get(_LOGGED) if kept.keys() == {"value"} else None
-    values = {"metadata": {}, **(logged or {}), **kept}
+    values = authors_score(score)
     metadata = values.pop("sample_metadata", sample.metadata)
     return _placed(AuthorsScore.model_validate(values), sample, metadata, repeats)
+
+
+def authors_score(score: Score) -> dict[str, Any]:
+    """The author's score as plain data, with the numbers that count: a panel joins those of judges, and people may set
+    others.
+    """
+    kept = {"value": {}, "metadata": {}, **score.log.get(_LOGGED, {}), **score.values.get(_SCORE_KEY, {})}
+    names = {name: key for name, (key, _) in zip(kept["value"], _named_as_results(kept["value"]), strict=True)}
+    counted = {name: score.values.get(names[name], number) for name, number in kept["value"].items()}
+    kept["value"] = {
+        name: number if number == counted[name] else counted[name] for name, number in kept["value"].items()
+    }
+    return kept
+
+
+def _is_json(value: Any) -> bool:
+    """Return whether JSON gives the same value back."""
+    if isinstance(value, Mapping):
+        return type(value) is dict and all(type(key) is str and _is_json(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    return value is None or type(value) in (str, int, float, bool)
 
 
 def excluded_score(sample: Sample, repeats: int, *, n_verdicts: int = 0) -> SampleScore:
