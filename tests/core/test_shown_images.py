@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from PIL import Image as pil
 from polymeter.core.content import Image
 from polymeter.core.errors import DataError
 from polymeter.core.identity import request_fingerprint
-from polymeter.core.media.image_headers import is_plain_file, is_turned
+from polymeter.core.media.image_headers import is_plain_file, is_turned, stated_size
+from polymeter.core.media.pixels import pixel_budget
 from polymeter.core.media.shown_images import MEDIA_VERSION, as_shown, grey_levels, is_plain
 from polymeter.core.media.sources import sniff_mime
 from polymeter.core.request import Generate, Message, Request
@@ -98,6 +100,48 @@ def test_a_colour_profile_stays_only_where_its_colours_do() -> None:
         image = pil.new(mode, (2, 2))
         image.info = {"icc_profile": b"profile", "transparency": 0} if mode == "P" else {"icc_profile": b"profile"}
         assert as_shown(image).info == ({"icc_profile": b"profile"} if is_kept else {})
+
+
+def _jpegs(rng: np.random.Generator) -> Iterator[bytes]:
+    """JPEGs of several forms: whole, then with bytes of their headers changed, removed or added."""
+    for mode, more in (("RGB", {}), ("L", {"progressive": True}), ("RGB", {"comment": b"hello", "dpi": (72, 72)})):
+        made = io.BytesIO()
+        pil.new(mode, (37, 21), 90).save(made, "JPEG", **more)
+        whole = made.getvalue()
+        yield whole
+        for _ in range(300):
+            data = bytearray(whole)
+            place = int(rng.integers(len(data)))
+            change = int(rng.integers(3))
+            data[place : place + (change != 2)] = b"" if change == 0 else rng.bytes(1)
+            yield bytes(data if rng.integers(4) else data[:place])
+
+
+def test_the_size_that_headers_state_is_pillows_or_left_to_it() -> None:
+    n_stated = 0
+    for data in _jpegs(np.random.default_rng(7)):
+        stated = stated_size(data)
+        if stated is not None:
+            n_stated += 1
+            with pil.open(io.BytesIO(data), formats=["JPEG"]) as image:  # raises if it refuses the headers
+                assert (image.size, image.getexif().get(0x0112, 1)) == (stated, 1)
+    assert n_stated > 100
+
+
+@pytest.mark.parametrize("name", ["orientation", "CMYK", "PNG", "too many pixels"])
+def test_the_size_of_an_unusual_image_is_asked_of_pillow(name: str) -> None:
+    exif = pil.Exif()
+    exif[0x0112] = 6
+    made = io.BytesIO()
+    image = pil.new("CMYK" if name == "CMYK" else "RGB", (37, 21))
+    image.save(made, "PNG" if name == "PNG" else "JPEG", **({"exif": exif} if name == "orientation" else {}))
+    if name == "too many pixels":  # the limit holds for the short way as well
+        assert stated_size(made.getvalue()) == (37, 21)
+        with pixel_budget(700), pytest.raises(DataError, match="37x21"):
+            Image(made.getvalue()).size()
+        return
+    assert stated_size(made.getvalue()) is None
+    assert Image(made.getvalue()).size() == ((21, 37) if name == "orientation" else (37, 21))
 
 
 def test_an_image_that_many_threads_show_is_turned_for_each_of_them() -> None:

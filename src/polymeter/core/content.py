@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, TypeVar
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.machine.opened_files import FileState, Noted, is_own_file, note, noting, read_file, remember_digest
-from polymeter.core.media.image_headers import grey_bits, is_plain_file, is_turned
+from polymeter.core.media.image_headers import grey_bits, is_plain_file, is_turned, stated_size
 from polymeter.core.media.pixels import check_pixels, opened_image
 from polymeter.core.media.showing import SHOWING_VERSION, AudioRule, ImageRule, MediaRule, VideoRule, stated_of_content
 from polymeter.core.media.shown_images import MEDIA_VERSION, as_shown, is_opaque, is_plain
@@ -717,6 +717,10 @@ def _upright_size(source: Any, name: Callable[[], str]) -> tuple[int, int]:
     data = original(source)
     if not isinstance(data, bytes):
         return _decode(source, name).size
+    stated = stated_size(data)
+    if stated is not None:
+        check_pixels(stated, lambda: f"The image {name()}")
+        return stated
     with readable_image(name):
         image = opened_image(data, lambda: f"The image {name()}")
     # A PNG is decoded by asking it for EXIF data, and seldom has any.

@@ -15,8 +15,8 @@ from polymeter.reading.reasoning import separated
 _HINTS = ('"finish_reason":"length"', '"cut":', '"reasoning":')
 _MAY_BE_EMPTY = re.compile(r'"text":"(?:\s|\\[nrtf]|\\u[0-9a-fA-F]{4})*"')
 """Every stored text of white space alone matches this."""
-_MAY_REASON = re.compile(r"[<◁]|\\u(?:25c1|003c)|\[/?T|analysis", re.IGNORECASE)
-"""Every stored answer with a known tag around reasoning has one of these."""
+_MAY_REASON = ("<", "◁", "\\u25c1", "\\u003c", "[t", "[/t", "analysis")
+"""Every stored answer with a known tag around reasoning has one of these, in lower case."""
 _REASONING_TOKENS = 2
 """The place of the tokens of reasoning in a stored usage."""
 
@@ -60,7 +60,10 @@ def _is_plain(body: str, rules: ReadingRules | None) -> bool:
         return False
     if rules is None or not (rules.is_separated or rules.is_scored_apart):
         return True
-    return not (_MAY_REASON.search(body) if rules.tags is None else rules.tags)
+    if rules.tags is not None:
+        return not rules.tags
+    lowered = body.lower()
+    return not any(mark in lowered for mark in _MAY_REASON)
 
 
 def _is_empty_after_reasoning(output: Mapping[str, Any], rules: ReadingRules | None) -> bool:

@@ -40,8 +40,8 @@ QUICK = {"health_check_period_ms": 500, "health_check_initial_delay_ms": 500, "h
 """How soon a node counts as dead whose port is closed."""
 NODE = {"num_cpus": 2, "object_store_memory": 120 * 2**20}
 HELD = 2 * 2
-"""What a replica holds at most: a batch of two that it computes, and another one, which waits behind it or whose answers
-have not left its process yet. Both are lost with the process.
+"""The most that a replica holds: a batch of two that it computes, and another one, which waits behind it or whose
+answers have not left its process yet. Both are lost with the process.
 """
 
 

@@ -29,6 +29,14 @@ _WEBP_ANIMATION = 0x02
 _JPEG_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD9)})
 _JPEG_SCAN = 0xDA
 _JPEG_NOT_FRAMES = (0xC4, 0xC8, 0xCC)
+_JPEG_START = b"\xff\xd8\xff"
+_JPEG_FRAMES = (0xC0, 0xC1, 0xC2)
+"""Baseline, extended and progressive: others are rare, and not every reader has them."""
+_JPEG_APP0, _JPEG_TABLE = 0xE0, 0xDB
+_JPEG_SKIPPED = (0xC4, 0xDD, 0xFE)
+"""Codes, restart intervals and comments, which Pillow reads without looking inside."""
+_JFIF_LENGTH, _SCAN_LENGTH = 16, 8
+_TABLE_LENGTH, _FIRST_WIDE_TABLE = 65, 0x10
 _GIF_EXTENSION, _GIF_IMAGE = 0x21, 0x2C
 _GIF_CONTROL = 0xF9
 
@@ -64,6 +72,45 @@ def is_turned(data: bytes, mime: str, *, by_exif: bool | None = None) -> bool:
         return False
     with opened_image(data) as image:
         return bool(image.getexif().get(_ORIENTATION, 1) != 1)
+
+
+def stated_size(data: bytes) -> tuple[int, int] | None:
+    """Return the width and height that the headers of an ordinary JPEG state, in pixels; ``None`` if Pillow has to be
+    asked: the bytes are anything else, a reader may turn the image, or its headers hold what Pillow might refuse.
+
+    Pillow builds objects for every table of a JPEG. Nearly all images that are sent unchanged need their size alone.
+    """
+    if not data.startswith(_JPEG_START):
+        return None
+    size = None
+    try:
+        for marker, place in _jpeg_segments(data):
+            length = int.from_bytes(data[place + 2 : place + 4], "big")
+            if marker == _JPEG_SCAN:
+                return size if _SCAN_LENGTH <= length <= len(data) - place - 2 else None
+            if marker in _JPEG_FRAMES:
+                n_channels = data[place + 9]
+                if data[place + 4] != 8 or n_channels not in (1, 3) or length != 8 + 3 * n_channels or size:
+                    return None
+                height, width = (int.from_bytes(data[start : start + 2], "big") for start in (place + 5, place + 7))
+                size = width, height
+                if not all(size):
+                    return None
+            elif not _is_usual(data, marker, place, length):
+                return None
+    except IndexError:  # it ends too early
+        return None
+    return None
+
+
+def _is_usual(data: bytes, marker: int, place: int, length: int) -> bool:
+    """Return whether a segment of a JPEG is one that every writer uses, and whole."""
+    if marker == _JPEG_APP0:
+        return length >= _JFIF_LENGTH and data.startswith(b"JFIF\0", place + 4)
+    if marker == _JPEG_TABLE:  # several tables may stand in one segment; of 8 bits each takes 65 bytes
+        starts = range(place + 4, place + 2 + length, _TABLE_LENGTH)
+        return length % _TABLE_LENGTH == 2 and length > 2 and all(data[start] < _FIRST_WIDE_TABLE for start in starts)
+    return marker in _JPEG_SKIPPED and length >= 2
 
 
 def grey_bits(data: bytes) -> int:

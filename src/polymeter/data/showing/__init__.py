@@ -4,7 +4,7 @@ A model passes its own settings; what a medium's rule states wins over them. Eve
 ``ShownMedium`` on the part (``part.sent``), which the run records.
 """
 
-from polymeter.data.showing.images import encoded_image, shown_image
+from polymeter.data.showing.images import encoded_image, shown_image, unchanged_image
 from polymeter.data.showing.sounds import ShownSound, SoundFile, as_wav, encoded_audio, shown_audio
 from polymeter.data.showing.videos import ShownVideo, shown_video
 
@@ -18,4 +18,5 @@ __all__ = [
     "shown_audio",
     "shown_image",
     "shown_video",
+    "unchanged_image",
 ]

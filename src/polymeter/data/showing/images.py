@@ -73,17 +73,12 @@ def encoded_image(image: Image, own: ImageRule, types: Collection[str]) -> tuple
     Raises:
         DataError: if the image cannot be read.
     """
+    unchanged = unchanged_image(image, own, types)
+    if unchanged is not None:
+        return unchanged
     rule = effective(own, image.rule)
     data = image.original_bytes()
     mime = sniff_mime(data) if data is not None else None
-    if data is not None and mime is not None and mime in types and rule.format in (None, "as_is", _word(mime)):
-        with boundary(DataError, f"Looking at the image {image.describe()}"):
-            size = _header_size(image)
-            is_changed = not is_plain_file(data, mime) or is_turned(data, mime) or _is_scaled(data, size, rule)
-        if not is_changed:
-            before = _before(size, data, mime)
-            _record(image, rule, before, before, sent_digest(data), ())
-            return data, mime
     kind: _Kind = "JPEG" if rule.format == "jpeg:95" else "PNG"
     if rule.format != "png" and mime == "image/jpeg" and mime in types:
         kind = "JPEG"
@@ -93,6 +88,31 @@ def encoded_image(image: Image, own: ImageRule, types: Collection[str]) -> tuple
     sent = {"width": pixels.width, "height": pixels.height, "format": kind.lower(), "bytes": len(made)}
     _record(image, rule, _before(image.open().size, data, mime), sent, sent_digest(made), _notes(data, mime))
     return made, f"image/{kind.lower()}"
+
+
+def unchanged_image(image: Image, own: ImageRule, types: Collection[str]) -> tuple[bytes, str] | None:
+    """The bytes and MIME type of an image that an endpoint is sent as it came; ``None``: it is encoded anew.
+
+    Args:
+        image: The image; its rule wins over ``own``.
+        own: The model's settings.
+        types: The MIME types that the endpoint accepts.
+
+    Raises:
+        DataError: if the image cannot be read.
+    """
+    rule = effective(own, image.rule)
+    data = image.original_bytes()
+    mime = sniff_mime(data) if data is not None else None
+    if data is None or mime is None or mime not in types or rule.format not in (None, "as_is", _word(mime)):
+        return None
+    with boundary(DataError, lambda: f"Looking at the image {image.describe()}"):
+        size = _header_size(image)
+        if not is_plain_file(data, mime) or is_turned(data, mime) or _is_scaled(data, size, rule):
+            return None
+    before = _before(size, data, mime)
+    _record(image, rule, before, before, sent_digest(data), ())
+    return data, mime
 
 
 def encoded_pixels(image: PILImage, kind: _Kind) -> bytes:

@@ -110,6 +110,12 @@ class MediaEncoder:
         Raises:
             DataError: if the image is missing or broken.
         """
+        from polymeter.data.showing import unchanged_image
+
+        unchanged = unchanged_image(image, self._images, self._image_types)
+        if unchanged is not None:
+            data, mime = unchanged
+            return Encoded(mime, base64.b64encode(data))
         key = f"image:{under_rule(image.key or image.content_hash(), image.rule)}"
         return self._memory.get(key, image, lambda own: (self._encode_image(own),))[0]  # type: ignore[return-value]
 
@@ -352,8 +358,6 @@ class _EncodedMedia:
         return encoded  # type: ignore[no-any-return]
 
     def _keep(self, key: str, encoded: _Remembered) -> None:
-        if _is_unchanged(encoded[1]):
-            return
         self._encoded[key] = encoded
         self._held += _length(encoded)
         while self._held > self._budget:
@@ -361,13 +365,6 @@ class _EncodedMedia:
 
 
 _Remembered = tuple[tuple[Shown, ...], ShownMedium | None]
-
-
-def _is_unchanged(record: ShownMedium | None) -> bool:
-    """Return whether the bytes of an image were sent as they came."""
-    if record is None or record.modality != "image":
-        return False
-    return all(record.sent.get(name) == record.before.get(name) for name in ("format", "bytes"))
 
 
 def _length(remembered: _Remembered) -> int:
