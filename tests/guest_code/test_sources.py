@@ -55,3 +55,33 @@ def test_polymeter_itself_is_no_part_of_a_benchmark_that_comes_with_it() -> None
     found = sources.files_behind([package / "library" / "shapes" / "detector.py"])
     assert package / "library" / "shapes" / "drawing.py" in found
     assert {file.relative_to(package).parts[0] for file in found} == {"__init__.py", "library"}
+
+
+def test_what_shims_replace_in_a_copy_of_a_tool_is_no_part_of_a_benchmark(tmp_path: Path) -> None:
+    """Else a benchmark of VLMEvalKit is made of the whole checkout, and a change of any file of it is one of its own."""
+    package = tmp_path / "copy/vlmeval"
+    texts = {
+        "__init__.py": "from .smp import *\nfrom .models import everything\n",
+        "models.py": "everything = 1\n",
+        "smp/__init__.py": "from .file import *\n",
+        "smp/file.py": "from ..models import everything\n",
+        "dataset/__init__.py": "from .mine import Mine\nfrom .other import Other\n",
+        "dataset/other.py": "",
+        "dataset/image_base.py": "from ..smp import *\n",
+        "dataset/mine.py": "from vlmeval.smp import load\nfrom . import build_dataset\n"
+        "from .image_base import ImageBaseDataset\nfrom vlmeval.dataset.extra import helper\n"
+        "from .utils import build_judge\nfrom .utils.mine import score\n",
+        "dataset/extra.py": "",
+        "dataset/utils/__init__.py": "from .heavy import x\n",
+        "dataset/utils/heavy.py": "",
+        "dataset/utils/mine.py": "",
+    }
+    for name, text in texts.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    found = sources.files_behind([package / "dataset/mine.py"])
+    assert [file.relative_to(package).as_posix() for file in found] == [
+        "dataset/extra.py",
+        "dataset/mine.py",
+        "dataset/utils/mine.py",
+    ]

@@ -11,8 +11,15 @@ from pathlib import Path
 
 from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import Entry
-from polymeter.core.names.systems import import_roots
-from polymeter.guests.loading.neighbours import beside_checkout, package_root, tree_file
+from polymeter.core.names.systems import import_roots, systems
+from polymeter.guests.loading.neighbours import (
+    beside_checkout,
+    is_supplied,
+    lacking_in_shim,
+    name_in_copy,
+    package_root,
+    tree_file,
+)
 from polymeter.guests.served.packages import SERVED_PACKAGES
 
 _MOST_LEVELS = 8
@@ -24,7 +31,8 @@ _OURS, _LIBRARY = "polymeter", "polymeter.library"
 def files_behind(files: Iterable[Path]) -> tuple[Path, ...]:
     """Source files, and those that they import, directly or not, from their own folder or package; sorted. What is
     imported late, inside functions, is among them; installed packages are not. Nor is Polymeter itself, whose version a
-    run records: only the files of its included benchmarks are.
+    run records: only the files of its included benchmarks are. In a copy of a tool whose benchmarks lie in the tool's
+    own folders, files that a shim replaces are not loaded, so they are not among them either.
     """
     files_seen: set[Path] = set()
     waiting = [file.resolve() for file in files]
@@ -81,6 +89,8 @@ class _Imports:
         self._in_trees: dict[tuple[str, Path], Path | None] = {}
         self._roots: dict[Path, tuple[Path, ...]] = {}
         self._names: dict[Path, frozenset[str]] = {}
+        self._in_copies: dict[Path, str] = {}
+        self._replaced: dict[tuple[str, Path], bool] = {}
 
     def of(self, file: Path) -> Iterator[Path]:
         """The files that a file imports."""
@@ -93,13 +103,33 @@ class _Imports:
             if not level and _is_own_module(base):
                 continue
             roots = tuple(list(file.parents)[level - 1 : level]) if level else self._own_roots(folder)
-            if not level:
-                yield from self._in_a_tree(base, folder)
-            yield from self._below(base, roots)
-            for name in names:
+            inside = roots[0] if level and roots else folder
+            module = ".".join(filter(None, [self._in_copy(inside) if level else "", base]))
+            is_replaced = self._is_replaced(module, inside)
+            wanted = lacking_in_shim(module, names, inside) if is_replaced else names
+            below = [base, *(f"{base}.{name}".lstrip(".") for name in wanted)] if wanted or not is_replaced else []
+            for name in below:
                 if not level:
-                    yield from self._in_a_tree(f"{base}.{name}", folder)
-                yield from self._below(f"{base}.{name}".lstrip("."), roots)
+                    yield from self._in_a_tree(name, folder)
+                yield from (one for one in self._below(name, roots) if not self._is_unloaded(one))
+
+    def _in_copy(self, folder: Path) -> str:
+        """The dotted name of a folder in a copy of a tool; empty if it is in none."""
+        if folder not in self._in_copies:
+            self._in_copies[folder] = name_in_copy(folder)
+        return self._in_copies[folder]
+
+    def _is_replaced(self, module: str, folder: Path) -> bool:
+        """Return whether a shim answers for a module that a file in a copy of a tool imports."""
+        key = module, folder
+        if key not in self._replaced:
+            is_of_copy = module.partition(".")[0] in _roots_of_checkouts()
+            self._replaced[key] = is_of_copy and is_supplied(module, folder)
+        return self._replaced[key]
+
+    def _is_unloaded(self, file: Path) -> bool:
+        """Return whether a file is that of a package which a shim replaces: modules below it are loaded without it."""
+        return file.name == "__init__.py" and self._is_replaced(self._in_copy(file.parent), file.parent)
 
     def _in_a_tree(self, name: str, folder: Path) -> Iterator[Path]:
         """The file of a name of one of the systems' trees."""
@@ -152,6 +182,10 @@ class _Imports:
             except OSError:
                 self._names[folder] = frozenset()
         return self._names[folder]
+
+
+def _roots_of_checkouts() -> frozenset[str]:
+    return frozenset(root for system in systems() for root in system.checkouts)
 
 
 def _is_own_module(module: str) -> bool:

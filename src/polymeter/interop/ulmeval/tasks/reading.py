@@ -8,9 +8,11 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import protocol_name
 from polymeter.guests.reading.sources import bytes_of, packages_needed, tree_of
 from polymeter.interop.ulmeval.tasks.listing.registry import registry_of
@@ -25,6 +27,7 @@ SETS: Final = "DATASET_SETS"
 """The attribute in which a class of collections lists the datasets of each."""
 _OF_ANY_FILE = ("CustomMCQDataset", "CustomTextMCQDataset", "CustomVQADataset")
 """Classes of VLMEvalKit for a file that no class names: they inherit names, and come last in its registry."""
+_MOST_PARSED = 1024
 _MARKS = (URLS.encode(), SUPPORTED.encode())
 _OF_OPENCOMPASS = re.compile(rb"^\s*(?:from|import) opencompass\b", re.MULTILINE)
 _BASE_NAME = re.compile(r"\w+Dataset")
@@ -130,6 +133,16 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
     Raises:
         PlanError: if it is not valid Python.
     """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise PlanError(f"The file cannot be read: {error.strerror}.", where=str(path)) from None
+    return ranked(_parsed(path, is_named, found.st_size, found.st_mtime_ns))
+
+
+# A name of a tree is looked up among its files, so that a file is parsed once in a process, as long as it stays as it is.
+@lru_cache(maxsize=_MOST_PARSED)
+def _parsed(path: Path, is_named: bool, size: int, mtime_ns: int) -> DatasetFile:
     content = bytes_of(path)
     if not any(mark in content for mark in _MARKS) and not (is_named and b"Dataset" in content):
         return DatasetFile(path)
@@ -137,8 +150,7 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
         return DatasetFile(path)
     tree = tree_of(path, content)
     classes = tuple(_ClassReader(tree).classes())
-    packages = dict(packages_needed(tree, path.parent)) if classes else {}
-    return ranked(DatasetFile(path, classes, packages))
+    return DatasetFile(path, classes, dict(packages_needed(tree, path.parent)) if classes else {})
 
 
 def ranked(file: DatasetFile) -> DatasetFile:

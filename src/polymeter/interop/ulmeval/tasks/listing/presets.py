@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,12 +47,18 @@ def read_presets(path: Path, classes: Mapping[str, DatasetClass]) -> dict[str, P
     Raises:
         PlanError: if it is not valid Python.
     """
-    known: dict[str, Any] = {name: ClassName(name) for name in classes}
-    known |= {
-        f"{name}.supported_datasets()": list(item.datasets)
-        for name, item in classes.items()
-        if item.datasets is not None
-    }
+    found = path.stat()
+    names = tuple((name, None if item.datasets is None else tuple(item.datasets)) for name, item in classes.items())
+    return dict(_presets(path, names, found.st_size, found.st_mtime_ns))
+
+
+# Each preset that a run names is looked up.
+@lru_cache(maxsize=16)
+def _presets(
+    path: Path, classes: tuple[tuple[str, tuple[str, ...] | None], ...], size: int, mtime_ns: int
+) -> Mapping[str, Preset]:
+    known: dict[str, Any] = {name: ClassName(name) for name, _ in classes}
+    known |= {f"{name}.supported_datasets()": list(names) for name, names in classes if names is not None}
     scope = constants(tree_of(path, bytes_of(path)).body, known)
     listed = scope.get(_LIST)
     if not isinstance(listed, dict):  # of a partial copy, some groups are known
@@ -67,12 +74,18 @@ def classes_near(path: Path) -> dict[str, tuple[DatasetFile, DatasetClass]]:
     Raises:
         PlanError: if a file of theirs is not valid Python.
     """
-    names = {node.id for node in ast.walk(tree_of(path, bytes_of(path))) if isinstance(node, ast.Name)}
+    found = path.stat()
+    names = _names_in(path, found.st_size, found.st_mtime_ns)
     files = (read_file(file) for file in _files_near(path, names))
     return {item.name: (file, item) for file in files for item in file.classes if item.name in names}
 
 
-def _files_near(path: Path, names: set[str]) -> Iterator[Path]:
+@lru_cache(maxsize=16)
+def _names_in(path: Path, size: int, mtime_ns: int) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(tree_of(path, bytes_of(path))) if isinstance(node, ast.Name))
+
+
+def _files_near(path: Path, names: frozenset[str]) -> Iterator[Path]:
     """The files of the classes of these names: those in the list of classes, or all beside and below."""
     registry = registry_in(path.parent)
     if registry.folder is None:
