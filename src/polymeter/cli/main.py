@@ -89,14 +89,11 @@ def build_app(only: str = "", *, with_options: bool = True) -> typer.Typer:
         command = with_flags(function) if with_options else without_flags(function)
         app.command(name, context_settings=_SETTINGS.get(name))(command)
     for system in systems():
-        theirs = system.command
-        if theirs is None:
-            continue
-        if theirs.name in _COMMANDS:
-            raise PlanError(f"The system {system.name!r} defines a command that Polymeter has: {theirs.name!r}.")
-        if only:
-            continue
-        app.command(theirs.name, help=theirs.help, context_settings=SETTINGS)(as_typer_command(theirs))
+        for theirs in system.commands:
+            if theirs.name in _COMMANDS:
+                raise PlanError(f"The system {system.name!r} defines a command that Polymeter has: {theirs.name!r}.")
+            if not only:
+                app.command(theirs.name, help=theirs.help, context_settings=SETTINGS)(as_typer_command(theirs))
     return app
 
 
@@ -144,7 +141,7 @@ def _refuse_unknown_command(word: str) -> None:
     Raises:
         PlanError: if it is neither.
     """
-    known = [*_COMMANDS, *(system.command.name for system in systems() if system.command is not None)]
+    known = [*_COMMANDS, *(command.name for system in systems() for command in system.commands)]
     if not word or word.startswith("-") or word in known:
         return
     hint = f"Did you mean {_MEANT[word]!r}?" if word in _MEANT else did_you_mean(word, known)

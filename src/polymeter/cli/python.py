@@ -22,7 +22,7 @@ from polymeter.cli.foreign import HELP, run_foreign
 from polymeter.cli.pairs import parse_places
 from polymeter.cli.state import state_of
 from polymeter.core.errors import PlanError, PolymeterError, Raised, attempt, did_you_mean
-from polymeter.core.names.systems import System, load, systems
+from polymeter.core.names.systems import Command, load, systems
 
 _WHERE = "polymeter python"
 _WRAPPERS = "--model-path"
@@ -52,15 +52,15 @@ def python(context: typer.Context) -> int:
     options, target = _split(words)
     if target[:1] == ["-m"]:
         if len(target) < 2:
-            modules = [module for system in systems() if system.command for module in system.command.modules]
+            modules = [module for command in _commands() for module in command.modules]
             example = f"-m {modules[0]}, or another module" if modules else "its name after -m"
             raise PlanError("No module is named.", where="-m", hint=f"Write {example}.")
         module = target[1].removesuffix(".__main__")
-        for system in systems():
-            if system.command is not None and module in system.command.modules:
-                words = [*system.command.modules[module], *target[2:], *_passed_on(system, module, options)]
+        for command in _commands():
+            if module in command.modules:
+                words = [*command.modules[module], *target[2:], *_passed_on(command, module, options)]
                 with _environment(options):
-                    return run_foreign(system.command, state_of(context), words)
+                    return run_foreign(command, state_of(context), words)
     if not target:
         raise PlanError("No script is named.", where=_WHERE, hint="See polymeter python --help.")
     return _run(target, options)
@@ -69,9 +69,9 @@ def python(context: typer.Context) -> int:
 def _help() -> str:
     titles = ", ".join(system.title for system in systems())
     modules = [
-        f"The command line of {system.title}: {', '.join(f'-m {module}' for module in system.command.modules)}."
-        for system in systems()
-        if system.command is not None and system.command.modules
+        f"The command line 'polymeter {command.name}': {', '.join(f'-m {module}' for module in command.modules)}."
+        for command in _commands()
+        if command.modules
     ]
     return _HELP.format(titles=titles or "none here", modules="\n".join(modules))
 
@@ -96,17 +96,22 @@ def _split(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
     return options, list(words[position:])
 
 
-def _passed_on(system: System, module: str, options: dict[str, list[str]]) -> list[str]:
+def _commands() -> list[Command]:
+    """The command lines of all systems."""
+    return [command for system in systems() for command in system.commands]
+
+
+def _passed_on(command: Command, module: str, options: dict[str, list[str]]) -> list[str]:
     """Options that a system's command line has as well, in its spelling; they are removed from Polymeter's.
 
     Raises:
         PlanError: if one of them is given twice, or wrappers are named but the command line does not take any.
     """
     passed: list[str] = []
-    for option, spelling in system.command.python_options.items() if system.command else ():
+    for option, spelling in command.python_options.items():
         values = options.pop(option)
         if len(values) > 1:
-            raise PlanError(f"{option} is given {len(values)} times; {system.title} takes one.", where=_WHERE)
+            raise PlanError(f"{option} is given {len(values)} times; -m {module} takes one.", where=_WHERE)
         passed += [spelling, *values] if values else []
     if options.get(_WRAPPERS):
         raise PlanError(f"-m {module} does not accept {_WRAPPERS}.", where=_WHERE)
@@ -136,9 +141,9 @@ def _run(words: list[str], options: dict[str, list[str]]) -> int:
 
 
 def _command_instead_of(script: str) -> str:
-    commands = (system.command for system in systems() if system.command is not None)
-    name = next((command.name for command in commands if script in command.scripts), "")
-    return f"'polymeter {name}' takes the options of {script}." if name else ""
+    names = [f"'polymeter {command.name}'" for command in _commands() if script in command.scripts]
+    takes = "takes" if len(names) == 1 else "take"
+    return f"{' and '.join(names)} {takes} the options of {script}." if names else ""
 
 
 def _execute(target: str, *, is_module: bool) -> None:

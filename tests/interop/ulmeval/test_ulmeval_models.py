@@ -115,7 +115,7 @@ def test_a_broken_file_is_told_also_where_the_name_is_known(here: Path) -> None:
     [
         (NamedObject("Janus-Pr0-1B"), "no model 'Janus-Pr0-1B'", "Janus-Pro-1B"),
         (NamedObject("x", "Fluxx"), "no model class 'Fluxx'", "Flux"),
-        (NamedObject("x", "GPT4V"), "no model class 'GPT4V'", "openai:NAME"),
+        (NamedObject("x", "GPT4V"), "names no model of GPT4V", "Add 'model'"),
     ],
 )
 def test_a_miss_names_the_nearest(named: NamedObject, message: str, hint: str) -> None:

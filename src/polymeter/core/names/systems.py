@@ -165,6 +165,7 @@ class System:
             distinguishes a copy of the tool from any other folder of that name.
         absent: For a dotted prefix below the import roots, a sentence about modules that do not exist there.
         command: Its command line, if it has one.
+        more_commands: Command lines of other tools that the system runs as well.
         scripts: How scripts written for it are run.
         dialects: Its dialects of task YAML, each as ``"module:attribute"`` (``tasks.yaml.files.dialects``).
         extensions: Code for extension points of formats that this system does not own, by the name of the point.
@@ -190,6 +191,7 @@ class System:
     checkouts: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     command: Command | None = None
+    more_commands: tuple[Command, ...] = ()
     scripts: Scripts = field(default_factory=Scripts)
     dialects: tuple[str, ...] = ()
     extensions: Mapping[str, str] = field(default_factory=dict)
@@ -200,6 +202,11 @@ class System:
     starters: Mapping[str, Starter] = field(default_factory=dict)
     unsupported: tuple[UnsupportedFile, ...] = ()
     logs: str = ""
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """All its command lines."""
+        return (*(() if self.command is None else (self.command,)), *self.more_commands)
 
     @property
     def log_name(self) -> str:
@@ -257,8 +264,8 @@ _CLAIMS: Mapping[str, Callable[[System], Collection[str]]] = {
     "model": lambda system: system.models,
     "import root": lambda system: system.import_roots,
     "tree of neighbours": lambda system: system.trees,
-    "command": lambda system: () if system.command is None else (system.command.name,),
-    "module": lambda system: () if system.command is None else system.command.modules,
+    "command": lambda system: [command.name for command in system.commands],
+    "module": lambda system: [module for command in system.commands for module in command.modules],
     "extension point": lambda system: system.extensions,
     "kind of starter": lambda system: system.starters,
     "export": lambda system: system.exports,

@@ -29,7 +29,7 @@ _VENDORS = (
 )
 _OWNERS = f"api|access|secret|private|account|subscription|auth|app|signing|encryption|{_VENDORS}"
 _NAME = re.compile(
-    rf"(?:\w+_)?(?:{_OWNERS}|master|functions)_?keys?"
+    rf"(?:\w+_)?(?:{_OWNERS}|master|functions|judge)_?keys?"
     rf"|(?:\w+_)?(?:{_OWNERS}|bearer|refresh|session|security|csrf|xsrf|jwt|sdk|github|gh|gitlab|bot)_?tokens?"
     r"|(?:\w+_)?(?:secrets?|passwords?|passwd|pwd|passphrase|credentials?|authorization|cookies?|bearer|jwt)"
     r"|token|key|auth|basic_auth|proxy_auth|sig|(?:x_amz_|x_goog_)?signature|x_(?:amz|goog)_credential|awsaccesskeyid"

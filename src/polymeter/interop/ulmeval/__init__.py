@@ -24,6 +24,15 @@ SYSTEM = System(
             ("generate", "generate_image"),
             names=f"{_HERE}.models.zoo:listed_names",
         ),
+        "vlm": Target(
+            f"{_HERE}.models.vlmevalkit:vlm_model",
+            "polymeter",
+            "",
+            "A model wrapper of VLMEvalKit in a checkout or a file, or one of VLMEvalKit's models by name",
+            ("text", "image", "video"),
+            ("generate",),
+            names=f"{_HERE}.models.vlmevalkit:listed_names",
+        ),
     },
     import_roots={
         "ulmeval": ImportRoot(aliases=f"{_SHIM}.aliases:ULMEVAL", refused=f"{_SHIM}.refused:ULMEVAL"),
@@ -50,6 +59,16 @@ SYSTEM = System(
         modules={"ulmeval": ("run",), "ulmeval.run": ("run",), "ulmeval.evaluate": ("evaluate",)},
         python_options={"--model-path": "--model-path"},
         scripts=("run.py", "evaluate.py"),
+    ),
+    more_commands=(
+        Command(
+            "vlmeval",
+            "Run VLMEvalKit's command line: run, eval, dlist, mlist, missing, scan, circular.",
+            f"{_HERE}.vlmevalkit.command:run_command",
+            modules={"vlmeval": ("run",), "vlmeval.run": ("run",), "vlmeval.tools": ()},
+            python_options={"--model-path": "--model-path"},
+            scripts=("run.py",),
+        ),
     ),
     scripts=Scripts(
         context=f"{_HERE}.command:script_context",

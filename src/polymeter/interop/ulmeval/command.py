@@ -5,7 +5,7 @@ each model on each dataset it prints what ``evaluate`` returned, as ULMEvalKit d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,14 @@ from polymeter.cli.printing import say
 from polymeter.cli.state import State
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.text.json_text import json_text
+from polymeter.interop.ulmeval.vlmevalkit.utilities import ELSEWHERE, UTILITIES
 from polymeter.report.formatting import count
 
 if TYPE_CHECKING:
     from polymeter.api.result import RunResult
     from polymeter.core.names.catalog import Catalog
-    from polymeter.interop.ulmeval.evaluation import PairResult, UlmevalResult
+    from polymeter.interop.ulmeval.config import UlmevalConfig
+    from polymeter.interop.ulmeval.evaluation import Kit, PairResult, UlmevalResult
 
 _PROGRAM = "polymeter ulmeval"
 _INTERRUPTED = 130
@@ -30,8 +32,10 @@ _HELP = """\
 Usage: polymeter ulmeval [run] --data NAME… --model NAME… [OPTIONS]
        polymeter ulmeval evaluate --data NAME… --model NAME… --result-file FILE… [OPTIONS]
        polymeter ulmeval dlist | mlist
+       polymeter ulmeval circular FILE.tsv | localize FILE.tsv | scan --model NAME…
 
-Run ULMEvalKit's command lines: run.py, evaluate.py, and ulmutil's lists of datasets (dlist) and models (mlist).
+Run ULMEvalKit's command lines: run.py, evaluate.py, and those of ulmutil: lists of datasets and models, tables with
+rotated choices or with images as files, and failures in prediction files.
 'polymeter ulmeval run --help' and 'polymeter ulmeval evaluate --help' list the options."""
 
 
@@ -65,6 +69,25 @@ def _evaluate(command: str, state: State, words: list[str]) -> int:
         flags.TABLES[command].print_help()
         return 0
     config, notes = flags.parse(command, words)
+    return evaluate_and_show(state, config, notes)
+
+
+def evaluate_and_show(state: State, config: UlmevalConfig, notes: Sequence[str], kit: Kit | None = None) -> int:
+    """Evaluate every model of a command on every dataset, and print the results.
+
+    Args:
+        state: Has what the user typed.
+        config: The command.
+        notes: Notes on its flags.
+        kit: The tool's rules; default: ULMEvalKit's.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        PlanError: if the command cannot run.
+        DataError: if the data of its only dataset cannot be opened.
+    """
     for note in notes:
         say(f"note: {note}", err=True)
     from polymeter.cli.progress import make_progress
@@ -72,7 +95,11 @@ def _evaluate(command: str, state: State, words: list[str]) -> int:
 
     try:
         result = evaluate_ulmeval(
-            config, make_progress=lambda: make_progress(is_quiet=False), on_end=_show_pair, command=state.command
+            config,
+            make_progress=lambda: make_progress(is_quiet=False),
+            on_end=_show_pair,
+            command=state.command,
+            kit=kit,
         )
     except DataError as error:
         raise DataError(_with_own_flag(error.what), where=error.where, hint=_with_own_flag(error.hint)) from error
@@ -81,7 +108,7 @@ def _evaluate(command: str, state: State, words: list[str]) -> int:
 
 
 def _list_datasets(state: State, words: list[str]) -> int:
-    say("\n".join(_datasets(words)))
+    say("\n".join(list_datasets(words)))
     return 0
 
 
@@ -90,7 +117,7 @@ def _list_models(state: State, words: list[str]) -> int:
     return 0
 
 
-def _datasets(words: list[str]) -> Iterator[str]:
+def list_datasets(words: Sequence[str]) -> Iterator[str]:
     """Names of dataset classes and tables, also of those in the named folders."""
     from polymeter.api import build_catalog
     from polymeter.core.names.registries import stored_format
@@ -197,15 +224,12 @@ _COMMANDS = Subcommands(
         "evaluate": partial(_evaluate, "evaluate"),
         "dlist": _list_datasets,
         "mlist": _list_models,
+        **UTILITIES,
     },
     elsewhere={
-        "check": "'polymeter check FILE' looks for faults in a benchmark; '--limit 2' tries a model on two samples",
+        **ELSEWHERE,
         "missing": "the same command resumes where it stopped, and reports how many samples are scored",
-        "circular": "'polymeter run --dialect-option tsv.circular=true' asks multiple choice in every rotation",
-        "localize": "LOCALIZE of ulmeval.tools writes a table's images beside it; see 'polymeter python'",
         "eval": "'polymeter ulmeval evaluate --result-file FILE' scores a prediction file",
-        "merge_pkl": "there is one process and one run folder, so there is nothing to merge",
-        "scan": "report.html and samples/ of every run show which samples failed and why",
     },
     default="run",
     help=_HELP,

@@ -60,6 +60,13 @@ class UlmevalConfig:
         reuse_aux: Reuse the judge's answers with them.
         model_path: A file or folder that defines models.
         base_url: The address of the endpoint of models that are named as Polymeter's.
+        endpoint: Further arguments of these models.
+        key: The key of that endpoint. Never written.
+        generation: Generation settings for every model that takes them.
+        timeout: Seconds that a request may take; ``None``: the default.
+        judge_nproc: Judge requests in flight, for ``evaluate``; ``None``: ``api_nproc``.
+        judge_retry: How often ``evaluate`` repeats a judgement; ``None``: ``retry``.
+        judge_timeout: Seconds that a judgement may take, for ``evaluate``; ``None``: not passed.
         limit: Maximum number of samples of each dataset; a number below 1 is a fraction.
         seed: Seed of the run; ``None``: the environment's ``SEED``, else the default.
         include_paths: Folders and files of benchmarks.
@@ -86,6 +93,13 @@ class UlmevalConfig:
     reuse_aux: bool = True
     model_path: str = ""
     base_url: str = ""
+    endpoint: Mapping[str, Any] = field(default_factory=dict)
+    key: str = field(default="", repr=False)
+    generation: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float | None = None
+    judge_nproc: int | None = None
+    judge_retry: int | None = None
+    judge_timeout: float | None = None
     limit: float | None = None
     seed: int | None = None
     include_paths: tuple[Path, ...] = ()
@@ -117,11 +131,15 @@ class UlmevalConfig:
         for option, number in (
             ("--num-generations", self.num_generations),
             ("--api-nproc", self.api_nproc),
+            ("--judge-api-nproc", self.judge_nproc),
+            ("--timeout", self.timeout),
+            ("--judge-timeout", self.judge_timeout),
         ):
-            if number is not None and number < 1:
+            if number is not None and not number > 0:
                 raise PlanError(f"{number} is not a positive number.", where=option)
-        if self.retry is not None and self.retry < 0:
-            raise PlanError(f"{self.retry} must not be negative.", where="--retry")
+        for option, number in (("--retry", self.retry), ("--judge-retry", self.judge_retry)):
+            if number is not None and number < 0:
+                raise PlanError(f"{number} must not be negative.", where=option)
         path = Path(self.model_path)
         # What is not an existing path may be a module's dotted name.
         is_path = bool(self.model_path) and path.exists()

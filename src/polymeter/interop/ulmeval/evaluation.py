@@ -10,7 +10,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from polymeter.core.records.progress import Progress, Silence
 from polymeter.core.task import TaskSpec
 from polymeter.core.text.json_text import as_number
 from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig, dataset_of, refuse_world
-from polymeter.interop.ulmeval.model_names import ListedModel, choose_judge, choose_model, file_name
+from polymeter.interop.ulmeval.model_names import ListedJudge, ListedModel, choose_judge, choose_model, file_name
 from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, ModelOnDataset, RunPair, is_of_table
 from polymeter.interop.ulmeval.results import INFER, link_files, today
 from polymeter.interop.ulmeval.tasks.evaluate import RETURNED
@@ -36,6 +36,42 @@ from polymeter.tasks.table.predictions import prediction_path
 _INTERRUPTED, _FAILED = 130, 1
 _OPTION = "--data"
 MakeProgress = Callable[[], AbstractContextManager[Progress]]
+
+
+class Kit:
+    """The rules of a tool's command line: its models, judges, and exceptions for single datasets. These are
+    ULMEvalKit's.
+    """
+
+    def model(self, named: NamedObject, config: UlmevalConfig) -> ListedModel:
+        """The model of a name.
+
+        Raises:
+            PlanError: if there is none, or it does not take its arguments.
+        """
+        return choose_model(named, config)
+
+    def judge(self, config: UlmevalConfig, label: str, spec: TaskSpec) -> ListedJudge:
+        """The judge of a dataset, whose name in files is ``label``.
+
+        Raises:
+            PlanError: if it cannot be asked.
+        """
+        return ListedJudge(choose_judge(config, spec.name))
+
+    def constructor(self, spec: TaskSpec, model: str) -> Mapping[str, Any]:
+        """Arguments of a dataset's constructor that the tool adds, for a model's name in files."""
+        return {}
+
+    def unscored(self, spec: TaskSpec) -> str:
+        """The reason why the tool scores no answers of a dataset; empty: it does."""
+        return ""
+
+    def begin(self, pair: ModelOnDataset) -> None:
+        """A pair is about to run."""
+
+    def end(self, pair: ModelOnDataset, result: PairResult) -> None:
+        """A pair has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +127,7 @@ def evaluate_ulmeval(
     on_end: Callable[[PairResult], None] = lambda pair: None,
     command: str = "",
     day: str = "",
+    kit: Kit | None = None,
 ) -> UlmevalResult:
     """Evaluate every model of a command on every dataset.
 
@@ -100,6 +137,7 @@ def evaluate_ulmeval(
         on_end: Called with each pair's result when it has ended.
         command: What the user typed, for the record.
         day: The day in folder names; default: today.
+        kit: The tool's rules; default: ULMEvalKit's.
 
     Raises:
         PlanError: if a name is unknown, a judge is missing, or an option is invalid (nothing was spent then), or the
@@ -107,8 +145,9 @@ def evaluate_ulmeval(
         DataError: if the only pair's data cannot be opened.
     """
     refuse_world()
+    kit = kit or Kit()
     with closing(ModelPool({**read_settings().weights, **absolute_places(config.weights)})) as pool:
-        pairs = deque(_PairMaker(config.settled(), command, day or today(), pool).pairs())
+        pairs = deque(_PairMaker(config.settled(), command, day or today(), pool, kit).pairs())
         is_only = len(pairs) == 1
         for pair in pairs:
             with environment_set(pair.keys):
@@ -119,7 +158,8 @@ def evaluate_ulmeval(
             pair = pairs.popleft()
             # One pair's models need not fit into memory beside the next one's.
             pool.close(but=pair.specs)
-            results.append(_run(pair, make_progress or _silently, is_only=is_only))
+            kit.begin(pair)
+            results.append(_run(pair, make_progress or _silently, kit, is_only=is_only))
             on_end(results[-1])
             if results[-1].exit_code == _INTERRUPTED:
                 break
@@ -149,13 +189,22 @@ class _PairMaker:
     command: str
     day: str
     pool: ModelPool
+    kit: Kit
 
     def pairs(self) -> Iterator[ModelOnDataset]:
         """All pairs, checked."""
         config = self.config
         datasets = self._datasets()
-        is_scored = config.mode != INFER
-        judges = {item.label: choose_judge(config, item.spec.name) if is_scored else None for item in datasets}
+        unscored = {item.label: self.kit.unscored(item.spec) for item in datasets}
+        for label, reason in unscored.items():
+            if reason and (config.mode == "eval" or config.result_files):
+                raise PlanError(f"Dataset {label!r} cannot be scored: {reason}.", where=_OPTION)
+        judges = {
+            item.label: ListedJudge()
+            if config.mode == INFER or unscored[item.label]
+            else self.kit.judge(config, item.label, item.spec)
+            for item in datasets
+        }
         names = [file_name(model.name) for model in config.models]
         for position, name in enumerate(names):
             if name in names[:position]:
@@ -165,26 +214,36 @@ class _PairMaker:
                     hint="Run them separately, or name them in a file for --config.",
                 )
         chosen = (
-            None if config.mode == "eval" or config.result_files else [choose_model(m, config) for m in config.models]
+            None
+            if config.mode == "eval" or config.result_files
+            else [self.kit.model(named, config) for named in config.models]
         )
         for position in range(len(names)):
             for item in datasets:
-                yield self._pair(position, names[position], item, judges[item.label], chosen)
+                pair = self._pair(position, names[position], item, judges[item.label], chosen)
+                reason = unscored[item.label]
+                if reason and isinstance(pair, RunPair) and config.mode != INFER:
+                    pair.config = replace(config, mode=INFER)
+                    pair.notes.append(f"The answers are kept and not scored: {reason}.")
+                yield pair
 
     def _pair(
         self,
         position: int,
         name: str,
         item: _Dataset,
-        judge: ListedModel | None,
+        judge: ListedJudge,
         chosen: list[ListedModel] | None,
     ) -> ModelOnDataset:
-        shared = (self.config, name, item.label, item.spec, item.arguments, judge, self.day, self.command, self.pool)
+        arguments = {**self.kit.constructor(item.spec, name), **item.arguments}
+        shared = (self.config, name, item.label, item.spec, arguments, judge.model, self.day, self.command, self.pool)
+        own: dict[str, Any] = {"judge_name": judge.name, "notes": list(judge.notes)}
         if self.config.result_files:
-            return FilePair(*shared, file=self.config.result_files[position])
+            return FilePair(*shared, file=self.config.result_files[position], **own)
         if chosen is None:
-            return EvalPair(*shared)
-        return RunPair(*shared, chosen=chosen[position])
+            return EvalPair(*shared, **own)
+        own["notes"] += chosen[position].notes
+        return RunPair(*shared, chosen=chosen[position], **own)
 
     def _datasets(self) -> list[_Dataset]:
         from polymeter.run.plan.selection import build_catalog
@@ -243,7 +302,7 @@ def _check_dataset(named: NamedObject, spec: TaskSpec, arguments: Mapping[str, A
         raise PlanError(error.what, where=error.where or where, hint=error.hint) from error
 
 
-def _run(pair: ModelOnDataset, make_progress: MakeProgress, *, is_only: bool) -> PairResult:
+def _run(pair: ModelOnDataset, make_progress: MakeProgress, kit: Kit, *, is_only: bool) -> PairResult:
     """Run a pair. An error that stops it does not stop the others.
 
     Raises:
@@ -251,12 +310,16 @@ def _run(pair: ModelOnDataset, make_progress: MakeProgress, *, is_only: bool) ->
     """
     try:
         with environment_set(pair.keys), make_progress() as progress:
-            return _with_files(pair, pair.run(progress))
+            result = _with_files(pair, pair.run(progress))
     except PolymeterError as error:
+        result = PairResult(pair.model, pair.label, error=error, notes=tuple(pair.notes))
+        kit.end(pair, result)
         if is_only:
             raise
         _forget_frames(error)
-        return PairResult(pair.model, pair.label, error=error, notes=tuple(pair.notes))
+        return result
+    kit.end(pair, result)
+    return result
 
 
 def _forget_frames(error: BaseException) -> None:

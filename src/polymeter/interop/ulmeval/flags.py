@@ -18,7 +18,8 @@ _BENCHMARKS_OWN = -1
 """The value of ``--num-generations`` that leaves the number to the benchmark."""
 
 
-def _named_objects(names: list[str], spelling: str) -> tuple[NamedObject, ...]:
+def named_objects(names: list[str], spelling: str) -> tuple[NamedObject, ...]:
+    """The values of a flag as models or datasets that their names identify."""
     return tuple(map(NamedObject, names))
 
 
@@ -38,14 +39,14 @@ _SHARED = (
         "names",
         "datasets, separated by spaces: names of benchmarks, or files that define them",
         sets="datasets",
-        convert=_named_objects,
+        convert=named_objects,
     ),
     Flag(
         "model",
         "names",
         "models, separated by spaces: names from ULMEvalKit or --model-path, or specs such as openai:NAME",
         sets="models",
-        convert=_named_objects,
+        convert=named_objects,
     ),
     Flag("config", "text", "a JSON file with models and datasets, in place of --model and --data"),
     Flag(
@@ -89,7 +90,7 @@ _OF_EVALUATE = (
         convert=as_paths,
     ),
 )
-_OURS = (
+OURS = (
     Flag("model_path", "text", "a file or folder with your own models", is_ours=True),
     Flag("base_url", "text", "the address of the endpoint of a model named openai:NAME", is_ours=True),
     Flag(
@@ -148,12 +149,12 @@ TABLES: Mapping[str, FlagTable] = {
     "run": FlagTable(
         "polymeter ulmeval",
         "Evaluate models on datasets, with the options of ULMEvalKit's run.py.",
-        (*_SHARED, *_OF_RUN, *_OURS),
+        (*_SHARED, *_OF_RUN, *OURS),
     ),
     "evaluate": FlagTable(
         "polymeter ulmeval evaluate",
         "Score existing prediction files, with the options of ULMEvalKit's evaluate.py.",
-        (*_SHARED, *_OF_EVALUATE, *_OURS),
+        (*_SHARED, *_OF_EVALUATE, *OURS),
     ),
 }
 

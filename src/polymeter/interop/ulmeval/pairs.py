@@ -51,6 +51,7 @@ class ModelOnDataset(ABC):
         day: ``YYYYMMDD``.
         command: What the user typed.
         pool: Lends the models, which stay loaded from pair to pair.
+        judge_name: The judge's name among the arguments of ``evaluate``; empty: that of its model.
         notes: Notes for the user; grows during the run.
     """
 
@@ -63,6 +64,7 @@ class ModelOnDataset(ABC):
     day: str
     command: str
     pool: ModelPool
+    judge_name: str = field(default="", kw_only=True)
     notes: list[str] = field(default_factory=list, kw_only=True)
 
     @abstractmethod
@@ -113,8 +115,12 @@ class ModelOnDataset(ABC):
         if self.judge is not None:
             args = {name: value for name, value in self.judge.spec.args.items() if name != "api_key_env"}
             judge = [str(self.judge.spec), args]
-        content = [judge, judge_arguments(self.config), *([self.parity] if self.parity else [])]
+        content = [judge, self.judge_arguments(), *([self.parity] if self.parity else [])]
         return fingerprint(without_secrets(jsonable(content)))[:8]
+
+    def judge_arguments(self) -> dict[str, Any]:
+        """The arguments of ``evaluate`` that the command gives."""
+        return {**({"model": self.judge_name} if self.judge_name else {}), **judge_arguments(self.config)}
 
     @cached_property
     def parity(self) -> str:
@@ -132,6 +138,8 @@ class ModelOnDataset(ABC):
             "include_paths": self.include_paths(),
             "max_retries": config.retry,
             "concurrency": config.api_nproc,
+            "timeout_s": config.timeout,
+            "generation": dict(config.generation),
             "journal_dir": config.journal_dir,
             "parity": self.parity or config.parity,
             "is_strict_resume": config.strict_resume or None,
@@ -153,7 +161,7 @@ class ModelOnDataset(ABC):
         """Options for dataset classes."""
         config = self.config
         options: dict[str, Any] = {
-            "judge_args": judge_arguments(config),
+            "judge_args": self.judge_arguments(),
             "num_generations": config.num_generations,
             "arguments": dict(self.arguments),
             "predict_only": config.mode == INFER,
@@ -187,7 +195,9 @@ class RunPair(ModelOnDataset):
         """Digest of the model and of every setting that can change an answer."""
         settings, options = read_settings(), self.options()
         identity = self.pool.identity(self.chosen.spec)
-        content: dict[str, Any] = {name: options[name] for name in ("limit", "seed", "generation") if name in options}
+        content: dict[str, Any] = {
+            name: options[name] for name in ("limit", "seed", "generation", "system_prompt") if name in options
+        }
         content |= {name: self.tsv_options().get(name) for name in ("num_generations", "arguments")}
         content |= {"parity": self.parity} if self.parity else {}
         content["data"] = {**settings.data, **self.config.data}
@@ -209,9 +219,11 @@ class RunPair(ModelOnDataset):
         _ = self.digest
 
     def options(self) -> dict[str, Any]:
-        """Options of the run, with the model's settings for drawing images."""
-        settings = dict(self.chosen.settings) if _draws(self.spec) else {}
-        return {**super().options(), **({"generation": settings} if settings else {})}
+        """Options of the run, with the model's own options and settings where the command has none."""
+        own = self.chosen.settings if _draws(self.spec) else self.chosen.text_settings
+        given = super().options()
+        settings = {**own, **given.get("generation", {})}
+        return {**self.chosen.options, **given, **({"generation": settings} if settings else {})}
 
     def run(self, progress: Progress) -> RunResult:
         """Run the model and score its answers; answers of another run to the same requests are reused."""
@@ -296,7 +308,7 @@ class EvalPair(ModelOnDataset):
             "parity": self.parity or OFF,
         }
         if is_of_table(self.spec):
-            judge_args = judge_arguments(self.config)
+            judge_args = self.judge_arguments()
             options["dialect_options"] = {
                 TSV: {
                     "predict_only": False,
@@ -309,6 +321,8 @@ class EvalPair(ModelOnDataset):
             options["concurrency"] = self.config.api_nproc
         if self.config.retry is not None:
             options["max_retries"] = self.config.retry
+        if self.config.timeout is not None:
+            options["timeout_s"] = self.config.timeout
         return score(
             source.path,
             roles=self.roles(),

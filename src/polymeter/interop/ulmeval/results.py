@@ -104,7 +104,7 @@ def link_files(run: RunFolder, day_folder: Path, model: str, dataset: str, label
         elif not name.startswith(target.stem):
             name = f"{target.stem}_{name}"
         for link, to in ((day_folder / name, file), (day_folder.parent / name, day_folder / name)):
-            if not _link(link, to):
+            if not link_to(link, to):
                 notes.append(f"{link} is not a link that Polymeter made, so it is unchanged; the new file is {to}.")
                 break
         links.append(day_folder / name)
@@ -116,7 +116,7 @@ def link_files(run: RunFolder, day_folder: Path, model: str, dataset: str, label
     return links, notes
 
 
-def _link(link: Path, target: Path) -> bool:
+def link_to(link: Path, target: Path) -> bool:
     """Make a relative link, or a copy if the file system has no links. A file that is not a link is not replaced."""
     if link.is_symlink():
         link.unlink()

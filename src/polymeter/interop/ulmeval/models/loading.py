@@ -8,7 +8,7 @@ import ast
 import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,6 +25,7 @@ from polymeter.interop.ulmeval.guest_files import load_guest_file, supplied_name
 from polymeter.interop.ulmeval.models.base import BaseAPI, BaseModel
 from polymeter.interop.ulmeval.models.hooks import HOOKS, is_written
 from polymeter.interop.ulmeval.models.native import supported_ULM
+from polymeter.interop.ulmeval.models.vlmevalkit.checkouts import wrapper_in_checkout
 
 _WHERE = "--model-path"
 
@@ -58,13 +59,21 @@ def find_wrapper(name: str, path: str) -> FoundUlm:
 
     Args:
         name: A class's name, or one that the file adds to ``supported_ULM``; empty if the path defines only one.
-        path: A file, a folder of files, or a module's dotted name; empty for a name that an imported file has added.
+        path: A file, a folder of files, a checkout of VLMEvalKit, or a module's dotted name; empty for a name that an
+            imported file has added.
 
     Raises:
         PlanError: if there is no such path or name, its code fails to load, or several wrappers could be meant.
     """
     if not path:
         return _added(name)
+    checked_out = wrapper_in_checkout(name, path)
+    if checked_out is not None:
+        with GUEST_LOCK, contained(), dispatched():
+            switch_on_shims()
+            module = load_guest_file(checked_out.file)
+        own = _of_class(getattr(module, checked_out.cls))
+        return replace(own, name=name, arguments=checked_out.arguments)
     before = dict(supported_ULM.added)
     with GUEST_LOCK, contained(), dispatched():  # so that ``from random import …`` gets the functions that are seeded
         switch_on_shims()

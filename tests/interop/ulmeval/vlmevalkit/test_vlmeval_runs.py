@@ -1,0 +1,150 @@
+"""Whole commands of VLMEvalKit on a dataset class that was written for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from polymeter.cli.main import main
+from polymeter.data.formats import load
+from tests.helpers.toy_datasets import write_table
+
+CLASS = """
+from vlmeval.dataset.text_base import TextBaseDataset
+from vlmeval.smp import dump, get_intermediate_file_path, load
+
+
+class Letters(TextBaseDataset):
+    TYPE = 'VQA'
+    DATASET_URL = {'letters': '', 'MathVista_small': '', 'DocVQA_TEST': ''}
+    DATASET_MD5 = {'letters': None, 'MathVista_small': None, 'DocVQA_TEST': None}
+
+    def evaluate(self, eval_file, **judge_kwargs):
+        data = load(eval_file)
+        dump({k: v for k, v in judge_kwargs.items()}, get_intermediate_file_path(eval_file, '_told', 'json'))
+        return {'Overall': 100.0 * sum(map(str.__eq__, data['prediction'], data['answer'])) / len(data)}
+"""
+KEY = "sk-never-written-0123456789"
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    monkeypatch.setenv("PRED_FORMAT", "tsv")
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "MMEVAL_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+    columns = {"index": (0, 1), "question": ("q", "r"), "answer": ("mock", "B")}
+    for name in ("letters", "MathVista_small", "DocVQA_TEST"):
+        write_table(tmp_path / "data" / f"{name}.tsv", columns)
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "letters.py").write_text(CLASS)
+    return ["--include-path", "bench"]
+
+
+def told(dataset: str) -> dict[str, object]:
+    return dict(load(Path(f"outputs/mock/mock_{dataset}_told.json")))
+
+
+def status() -> dict[str, object]:
+    return dict(json.loads(Path("outputs/mock/status.json").read_text())["datasets"])
+
+
+def test_a_command_leaves_what_run_py_leaves(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ["--data", "letters", "--model", "mock", "--judge-args", json.dumps({"few": 1, "key": KEY})]
+    assert main(["vlmeval", *pair, "--judge", "exact_matching", *words]) == 0
+    assert '"Overall": ' in capsys.readouterr().out
+    assert told("letters") == {
+        "nproc": 32, "verbose": False, "retry": 6, "timeout": 600, "few": 1, "model": "exact_matching"
+    }  # fmt: skip
+    (entry,) = status().values()
+    assert isinstance(entry, dict)
+    assert (entry["status"], entry["judge_model"], entry["primary_metric"]) == ("done", "exact_matching", "Overall")
+    assert entry["prediction_file"] == "mock_letters.tsv"
+    assert Path("outputs/mock/mock_letters.tsv").is_symlink()
+    content = [path.read_bytes() for path in Path("outputs").rglob("*") if path.is_file()]
+    assert not [text for text in content if KEY.encode() in text]
+
+
+def test_a_judge_is_named_as_the_command_names_it(words: list[str]) -> None:
+    assert main(["vlmeval", "--data", "letters", "--model", "mock", "--judge", "mock", *words]) == 0
+    assert told("letters")["model"] == "mock"
+
+
+def test_a_default_judge_without_a_key_is_noted(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["vlmeval", "--data", "MathVista_small", "--model", "mock", *words]) == 0
+    assert "gpt-4o-mini, the default, needs OPENAI_API_KEY" in capsys.readouterr().err
+    assert "model" not in told("MathVista_small")
+
+
+def test_a_dataset_that_the_tool_does_not_score(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ["--data", "DocVQA_TEST", "--model", "mock"]
+    assert main(["vlmeval", *pair, *words]) == 0
+    assert "answered 2 of 2 samples; nothing is scored" in capsys.readouterr().out
+    (entry,) = status().values()
+    assert isinstance(entry, dict)
+    assert entry["skip_reason"] == "mode_infer"
+    assert main(["vlmeval", *pair, "--mode", "eval", *words]) == 2
+    assert "'DocVQA_TEST' cannot be scored" in capsys.readouterr().err
+
+
+def test_answers_then_scores_then_a_file(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ["--data", "letters", "--model", "mock", *words]
+    assert main(["python", "-m", "vlmeval.run", *pair, "--mode", "infer"]) == 0
+    assert "nothing is scored" in capsys.readouterr().out
+    assert main(["vlmeval", "run", *pair, "--mode", "eval", "--judge", "exact_matching"]) == 0
+    assert told("letters")["model"] == "exact_matching"
+    Path("elsewhere").mkdir()
+    file = Path("elsewhere/other_letters.tsv")
+    file.write_bytes(Path("outputs/mock/mock_letters.tsv").read_bytes())
+    for named in ([str(file)], ["letters", str(file)]):
+        assert main(["vlmeval", "eval", *named, *words]) == 0
+        assert '"Overall": ' in capsys.readouterr().out
+    assert Path("outputs/other/status.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--data", "leters", "--model", "mock"], "Did you mean 'letters'"),
+        (["--data", "letters", "--model", "mok"], "There is no model 'mok'"),
+        (["--data", "letters", "--model", "mock", "--judge", "gpt-4o"], "needs a key or your own endpoint"),
+        (["--data", "letters", "--model", "mock", "--mode", "evl"], "Did you mean 'eval'"),
+        (["--data", "letters", "--model", "mock", "--mode", "eval"], "There are no answers of 'mock'"),
+        (["--data", "letters", "--model", "GPT4o"], "OPENAI_API_KEY"),
+        (["--data", "letters", "--model", "mock", "--api-nproc", "0"], "0 is not a positive number"),
+        (["--config", "none.json"], "no configuration file"),
+    ],
+)
+def test_mistakes_cost_nothing(
+    change: list[str], message: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["vlmeval", *change, *words]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(Path().rglob("journal.db"))
+
+
+def test_a_configuration_file(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    def run(content: dict[str, object]) -> int:
+        Path("c.json").write_text(json.dumps(content))
+        return main(["vlmeval", "--config", "c.json", "--judge", "exact_matching", *words])
+
+    named = {"mine": {"class": "Letters", "dataset": "letters"}}
+    assert run({"model": {"mock": {"mode": "echo"}}, "data": named}) == 0
+    assert Path("outputs/mock/mock_mine.tsv").exists()
+    for content, message in (
+        ({"model": {"mock": {}}, "dta": named}, "no section 'dta'"),
+        ({"model": {"mock": {}}, "data": {"mine": {**named["mine"], "class": "Leters"}}}, "Did you mean 'Letters'"),
+        ({"model": {"m": {"class": "GPT4v", "model": "m"}}, "data": named}, "Did you mean 'GPT4V'"),
+        ({"model": {"mock": {"mod": "echo"}}, "data": named}, "no argument 'mod'"),
+    ):
+        assert run(content) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_missing_table_is_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data/letters.tsv").unlink()
+    assert main(["vlmeval", "--data", "letters", "--model", "mock", *words]) == 2
+    assert "--local letters=FILE" in capsys.readouterr().err
