@@ -17,7 +17,13 @@ PAGES = (
     "../README.md",
     "../CONTRIBUTING.md",
 )
-_SYSTEMS = {"lmms-eval": "lmms_eval", "lm-eval": "lm_eval", "evalscope": "evalscope", "ulmeval": "ulmeval"}
+_SYSTEMS = {
+    "lmms-eval": "lmms_eval",
+    "lm-eval": "lm_eval",
+    "evalscope": "evalscope",
+    "ulmeval": "ulmeval",
+    "vlmeval": "ulmeval",
+}
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 
@@ -64,7 +70,8 @@ def test_the_flags_side_by_side_are_flags(section: str, command: str) -> None:
 @cache
 def flags_of(command: str) -> set[str]:
     """The flags of a command of Polymeter, or of what a system evaluates with."""
-    words = [command, {"ulmeval": "run", "lm-eval": "run"}.get(command, "eval")] if command in _SYSTEMS else [command]
+    evaluates = {"ulmeval": "run", "vlmeval": "run", "lm-eval": "run"}.get(command, "eval")
+    words = [command, evaluates] if command in _SYSTEMS else [command]
     done = subprocess.run(
         [sys.executable, "-m", "polymeter", *words, "--help"], capture_output=True, text=True, check=False
     )

@@ -114,13 +114,13 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="a failing wrapper",
-                there="ends the benchmark, or is an answer",
+                there="ends the benchmark, or answers",
                 here="an error",
                 why="",
                 switch=Stays.FAILURE,
             ),
             Difference(
-                rule="text that is also a file, folder or URL",
+                rule="text that is also a file, folder, URL",
                 there="an error",
                 here="text",
                 why="",
@@ -247,7 +247,7 @@ DIFFERENCES = (
             Difference(
                 rule="detectors of `build_judge`",
                 there="in other packages",
-                here="an error with their needs",
+                here="an error naming them",
                 why="",
                 switch=Stays.CRASH,
             ),
@@ -278,6 +278,13 @@ DIFFERENCES = (
                 switch=Stays.LOSS,
             ),
             Difference(
+                rule="`mlist`",
+                there="first letters",
+                here="names",
+                why="",
+                switch=Stays.NAMING,
+            ),
+            Difference(
                 rule="exit code",
                 there="0, also after an error",
                 here="[shows failures](json.md)",
@@ -292,7 +299,7 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
-                rule="importing the package",
+                rule="importing",
                 there="turns off certificate checks",
                 here="changes nothing",
                 why="",
