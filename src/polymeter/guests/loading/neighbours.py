@@ -27,6 +27,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -82,8 +83,10 @@ def tree_path(name: str, folder: Path | None) -> Path | None:
     ancestors = [] if folder is None or is_replaced else _ancestors(tree, folder)
     # Files that came with a guest take precedence over a shim, and a shim over files elsewhere.
     elsewhere: Iterable[Path] = () if is_shim(name) else _included_places(tree, parts[0])
-    for place in (*ancestors, *elsewhere):
-        path = place.joinpath(*parts)
+    # A file of another folder of a copy of the tool (``tool.api``) means the copy's tree (``tool.models``) too.
+    own = checkout_path(name, folder) if folder is not None and ancestors else None
+    near = [*(place.joinpath(*parts) for place in ancestors), *([] if own is None else [own])]
+    for path in chain(near, (place.joinpath(*parts) for place in elsewhere)):
         if path.with_name(f"{path.name}.py").is_file() or path.is_dir():
             return path
     return None

@@ -41,6 +41,13 @@ class Parrot(BaseModel):
     def generate_inner(self, message, dataset=None):
         return "B"
 """
+MACAW = """
+from vlmeval.vlm.birds.parrot import Parrot
+
+
+class Macaw(Parrot):
+    pass
+"""
 
 
 def model(name: str, config: UlmevalConfig = PLAIN, **arguments: Any) -> ListedModel:
@@ -70,6 +77,7 @@ def checkout(tmp_path: Path) -> Path:
         (package / name).write_text("")
     (package / "config.py").write_text(CONFIG)
     (package / "vlm" / "birds" / "parrot.py").write_text(PARROT)
+    (package / "api" / "macaw.py").write_text(MACAW)
     return tmp_path / "kit"
 
 
@@ -198,6 +206,10 @@ def test_a_wrapper_of_a_checkout_has_the_arguments_of_its_entry(place: str, chec
     assert found.arguments == {"size": 8, "loud": True}
     assert found.make(**found.arguments).generate_inner([]) == "B"
     assert find_wrapper("Parrot", str(checkout / place)).arguments == {}
+
+
+def test_a_wrapper_of_an_endpoint_may_be_made_of_another_one(checkout: Path) -> None:
+    assert find_wrapper("Macaw", str(checkout)).make().generate_inner([]) == "B"
 
 
 @pytest.mark.parametrize(

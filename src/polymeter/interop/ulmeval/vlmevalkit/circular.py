@@ -93,7 +93,7 @@ def _read(source: Path) -> pd.DataFrame:
 
 
 def _n_choices(row: Mapping[str, Any], columns: list[str], source: Path) -> int:
-    """How many choices a row has; 0 for one that cannot be rotated."""
+    """The number of choices of a row; 0 for one that cannot be rotated."""
     filled = [letter for letter in columns if not _is_missing(row[letter])]
     if filled != columns[: len(filled)] or len(filled) == 1:
         raise DataError(f"Row {row['index']} of {source.name} has a gap among its choices.", where=str(source))
@@ -113,7 +113,7 @@ def _names_letters(choices: list[str], letters: list[str]) -> bool:
 
 
 def _rotated(rows: list[dict[str, Any]], n_choices: int, offset: int) -> Iterator[dict[str, Any]]:
-    """The rows of a group as they are, then in every other rotation: as there, choices move to later letters last."""
+    """The rows of a group unchanged, then in every other rotation, in the order of the tool."""
     letters = _LETTERS[:n_choices]
     for turn in range(max(n_choices, 1)):
         for row in rows:

@@ -13,7 +13,7 @@ from polymeter.interop.ulmeval.config import WORK_DIR, NamedObject, UlmevalConfi
 from polymeter.interop.ulmeval.flags import OURS, named_objects
 
 _NPROC, _RETRY, _TIMEOUT_S = 32, 6, 600
-"""What the tool passes to ``evaluate`` if the command does not say."""
+"""The values that the tool passes to ``evaluate`` unless the command sets others."""
 _AUX = {"all": "all", "1": "all", "true": "all", "yes": "all", "infer": "infer", "none": "none"}
 _AUX |= dict.fromkeys(("0", "false", "no"), "none")
 _GENERATION = {

@@ -104,8 +104,8 @@ class StatusFile:
 
 
 def flat_metrics(returned: Any) -> dict[str, float]:
-    """What ``evaluate`` returned as numbers by name: keys joined by ``|``; of a table the columns of text name the row
-    (``split=none|Overall``). Names that occur again get ``#`` and the row's number.
+    """The numbers in what ``evaluate`` returned, by name: keys joined by ``|``; of a table the columns of text name the
+    row (``split=none|Overall``). Names that occur again get ``#`` and the row's number.
 
     Args:
         returned: Plain data; a table as lists of equal length by column.

@@ -47,7 +47,7 @@ _DROPPED = frozenset(
         "fail_msg",
     }
 )
-"""Arguments without effect on what is sent: the whole answer is read, and media is sent as it is."""
+"""Arguments without effect on what is sent: the whole answer is read, and media is sent unchanged."""
 _PROMPTS = ("custom_prompt", "cot_prompt_version")
 _KEY_BY_NAME = (
     ("step", "STEPAI_API_KEY"),
