@@ -147,7 +147,7 @@ def judge_of(name: str, config: UlmevalConfig, *, model: str = "", subject: str 
     backend, colon, rest = name.partition(":")
     key, url = str(config.judge_args.get("key") or ""), judge_address(config)
     if backend in MODELS and (colon or backend == "mock"):
-        place = _judge_place(config.judge_args.get("api_base") and url, key) if backend == "openai" else {}
+        place = _judge_place(url if config.judge_args.get("api_base") else "", key) if backend == "openai" else {}
         return ListedModel(ModelSpec(backend, rest, place), keys={JUDGE_KEY: key} if key else {})
     if not (key or url or os.environ.get(_OPENAI_KEY)):
         raise PlanError(
