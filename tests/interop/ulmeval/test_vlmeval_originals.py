@@ -151,4 +151,4 @@ def test_a_class_that_inherits_circular_multiple_choice(tmp_path: Path, monkeypa
     assert answers != [row["answer"] for row in case["rows"]]
     monkeypatch.delenv("VLMEVALKIT", raising=False)
     found, _ = measured(tmp_path, monkeypatch, "MMBench_of_mine", case["rows"], answers)
-    assert (found["none/Overall"], found["none (2)/Overall"]) == (pytest.approx(2 / 3), 1.0)
+    assert (found["none/circular/Overall"], found["none/plain/Overall"]) == (pytest.approx(2 / 3), 1.0)

@@ -38,6 +38,18 @@ from polymeter.interop.ulmeval.tasks.tabulate import MOST_ROWS, as_json, check_r
             {"counting/Overall": 0.5, "all/Overall": 0.55},
         ),
         (pd.DataFrame({"k": ["x"], "model": ["v1.5"], "n": ["12"]}), {}),
+        (
+            pd.DataFrame({"split": ["val"] * 3, "n": [1, 2, 3], "category": ["a", "b", "b"]}),
+            {"val/a/n": 1, "val/b/n": 2, "val/b (2)/n": 3},
+        ),
+        (pd.DataFrame({"split": ["val", None], "acc": [0.5, 0.25]}), {"val/acc": 0.5, "1/acc": 0.25}),
+        (pd.DataFrame({"Overall": ["0.50"], "n": [3]}), {"Overall": 0.5, "n": 3}),
+        ({"all": {"overall": "0.512", "valid": "-1.00", "why": "good"}}, {"all/overall": 0.512, "all/valid": -1.0}),
+        ({"overall": [3, 4, "75.00%"]}, {"0/overall": 3, "1/overall": 4, "2/overall": 0.75}),
+        ({"overall": 50.0, "tabulated_keys": "overall, a", "tabulated_results": "50.0, 40.0"}, {"overall": 50.0}),
+        ([{"index": 1, "hit": 1}, {"index": 2, "hit": 0}], {"hit": 0.5}),
+        ([pd.DataFrame({"acc": [1]}), pd.DataFrame({"acc": [2]})], {"0/acc": 1, "1/acc": 2}),
+        (np.float64(0.5), {"value": 0.5}),
         ({}, {}),
         (None, {}),
     ],
@@ -57,7 +69,7 @@ def test_what_is_kept_is_plain_data() -> None:
     assert as_json(pd.DataFrame({"acc": [1, 2]})) == {"acc": [1, 2]}
 
 
-@pytest.mark.parametrize("returned", [0.5, [1, 2], "good"])
+@pytest.mark.parametrize("returned", [True, {1, 2}, "good"])
 def test_what_is_no_result_is_refused(returned: object) -> None:
     with pytest.raises(ScoreError, match=r"evaluate of Mine returned a .*must return a dict"):
         check_returned(returned, "Mine")

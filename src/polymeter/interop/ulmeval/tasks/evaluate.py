@@ -16,6 +16,7 @@ from polymeter.core.task import MetricKey, ReduceContext, Result, ScoredRow
 from polymeter.core.text.json_text import json_text
 from polymeter.data.tables.exact import keep_exact, keeping_exact
 from polymeter.guests import contained
+from polymeter.interop.ulmeval.tasks.pools import threads_for_processes
 from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
 from polymeter.tasks.table.dataset import Dataset
 from polymeter.tasks.table.predictions import COLUMN, PICKLE, PredictionFile, write_predictions
@@ -71,7 +72,14 @@ def evaluate_results(
         return []
     doing = f"evaluate of {dataset.class_name} ({dataset.name!r})"
     exact = _exact(path, frame) if keeps_values else nullcontext()
-    with exact, contained(), single_process(), _judge_missed(judge), boundary(ScoreError, doing):
+    with (
+        exact,
+        contained(),
+        threads_for_processes(),
+        single_process(),
+        _judge_missed(judge),
+        boundary(ScoreError, doing),
+    ):
         returned = evaluate(str(path), **judge)
     check_returned(returned, dataset.class_name)
     if returned is not None:

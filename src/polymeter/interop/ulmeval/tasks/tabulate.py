@@ -1,10 +1,11 @@
 """The values that ``evaluate`` returns, as numbers with names.
 
 Numbers in a mapping keep their keys, joined by ``/`` where mappings are nested. A table (a DataFrame, or lists of one
-length under their names) gives ``row/column`` for each of its numbers: a row is called by its label, else by the text
-in the first column of texts, else by its number; the only row of a table without texts is not called at all. A list of
-records (mappings, one for each sample) gives the mean of each of its numbers. Missing values, truth values and texts
-are not numbers, but for a decimal that is spelled out in a DataFrame; they stand in the stored answer alone.
+length under their names) gives ``row/column`` for each of its numbers: a row is called by its label, else by its texts,
+of as many columns as tell the rows apart, else by its number; the only row of a table without texts is not called at
+all. A list of records (mappings, one for each sample) gives the mean of each of its numbers. Missing values, truth
+values and texts are not numbers, but for a decimal that is spelled out in a DataFrame or a mapping; they stand in the
+stored answer alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _KEYS = frozenset({"id", "idx", "index"})
 _COUNTS = frozenset({"count", "n", "num", "number", "total", "support", "n_samples", "num_samples", "samples", "tot"})
 """Names that authors give to the number of samples, beside the numbers that rest on them."""
 _OF_HOW_MANY = " (number)"
-_WRITTEN = re.compile(r"(?:[^=]*=\s*)?(\d+\.\d+)(%?)(?:\s*\(\s*\d+\s*/\s*\d+\s*\))?")
+_WRITTEN = re.compile(r"(?:[^=]*=\s*)?(-?\d+\.\d+)(%?)(?:\s*\(\s*\d+\s*/\s*\d+\s*\))?")
 """A number as GenEval's table writes it: ``0.55000``, ``counting = 50.00% (1 / 2)``."""
 
 
@@ -41,12 +42,13 @@ def check_returned(returned: Any, author: str) -> None:
         author: Whose it is, for the message.
 
     Raises:
-        ScoreError: if it is neither a mapping, nor a DataFrame, nor ``None``.
+        ScoreError: if it is neither a mapping, nor a DataFrame, nor a list, nor a number, nor ``None``.
     """
-    if returned is not None and not isinstance(returned, Mapping) and not is_table(returned):
+    is_result = isinstance(returned, Mapping) or is_table(returned) or _is_list(returned)
+    if returned is not None and not is_result and _finite_scalar(returned) is None:
         raise ScoreError(
             f"evaluate of {author} returned a {type(returned).__name__}: {str(returned)[:80]}.",
-            hint="It must return a dict, a pandas DataFrame, or nothing.",
+            hint="It must return a dict, a pandas DataFrame, a list of these, a number, or nothing.",
         )
 
 
@@ -111,12 +113,14 @@ def as_json(returned: Any) -> Any:
         return columns if _labels(returned) is None else {"index": _labels(returned), **columns}
     if isinstance(returned, Mapping):
         return {str(key): as_json(value) for key, value in returned.items()}
+    if isinstance(returned, (list, tuple)):
+        return [as_json(value) for value in returned]
     return jsonable(returned)
 
 
 def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
     if is_table(value):
-        yield from _cells(path, _columns(value), _labels(value), is_read=True)
+        yield from _cells(path, _columns(value), _labels(value))
     elif isinstance(value, Mapping):
         lists = {str(key): item for key, item in value.items() if _is_list(item) and not _holds_records(item)}
         if lists and len(lists) == len(value) and len({len(item) for item in lists.values()}) == 1:
@@ -130,7 +134,7 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
         if len(value) <= MOST_ROWS:
             for place, item in enumerate(value):
                 yield from _walk(item, (*path, *((str(place),) if len(value) > 1 else ())))
-    elif (number := _finite_scalar(value)) is not None:
+    elif (number := _finite_scalar(value)) is not None or (number := _written(value)) is not None:
         yield path, number
 
 
@@ -152,7 +156,7 @@ def _means(
 
 
 def _cells(
-    path: tuple[str, ...], columns: Mapping[str, Sequence[Any]], labels: Sequence[str] | None, *, is_read: bool = False
+    path: tuple[str, ...], columns: Mapping[str, Sequence[Any]], labels: Sequence[str] | None
 ) -> Iterator[tuple[tuple[str, ...], float]]:
     n_rows = len(next(iter(columns.values()), ()))
     if n_rows > MOST_ROWS:
@@ -161,18 +165,32 @@ def _cells(
     for place in range(n_rows):
         for name, values in columns.items():
             number = _finite_scalar(values[place])
-            if number is None and is_read:
+            if number is None:
                 number = _written(values[place])
             if number is not None:
                 yield (*path, *rows[place : place + 1], name), number
 
 
 def _row_names(columns: Mapping[str, Sequence[Any]], n_rows: int) -> list[str]:
-    """Return names for rows. A single row that no text names has none."""
-    for values in columns.values():
-        if all(isinstance(value, str) and value.strip() for value in values):
-            return _numbered([value.strip() for value in values])
-    return [str(place) for place in range(n_rows)] if n_rows > 1 else []
+    """Return names for rows: the texts of as many columns as it takes to tell them apart. A single row that no text
+    names has none.
+    """
+    names = [""] * n_rows
+    for values in filter(_names_rows, columns.values()):
+        cells = [value.strip() if isinstance(value, str) else "" for value in values]
+        names = [_JOINT.join(filter(None, pair)) for pair in zip(names, cells, strict=True)]
+        if len({*names, ""}) == n_rows + 1:
+            break
+    if not any(names):
+        return [str(place) for place in range(n_rows)] if n_rows > 1 else []
+    return _numbered([name or str(place) for place, name in enumerate(names)])
+
+
+def _names_rows(values: Sequence[Any]) -> bool:
+    """Return whether a column holds texts that are not all numbers, and besides them nothing but missing cells."""
+    filled = [value for value in values if value is not None and value == value]  # noqa: PLR0124  (NaN differs from itself)
+    texts = [value for value in filled if isinstance(value, str) and value.strip()]
+    return bool(texts) and len(texts) == len(filled) and not all(_written(text) is not None for text in texts)
 
 
 def _labels(table: DataFrame) -> list[str] | None:
@@ -225,6 +243,6 @@ def _finite_scalar(value: Any) -> float | int | None:
 
 
 def _written(value: Any) -> float | None:
-    """The number that a cell of a DataFrame spells out; a percentage as a fraction."""
+    """The number that a text spells out; a percentage as a fraction."""
     found = _WRITTEN.fullmatch(value.strip()) if isinstance(value, str) else None
     return None if found is None else float(found[1]) / (100 if found[2] else 1)
