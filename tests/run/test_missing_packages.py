@@ -9,6 +9,8 @@ import pytest
 from polymeter import evaluate
 from polymeter.core.errors import PlanError
 from polymeter.guests.reading.needed_packages import packages_behind
+from polymeter.run.plan.missing_packages import missing_later
+from polymeter.run.plan.selection import build_catalog, select
 
 _YAML = """\
 task: {name}
@@ -54,6 +56,16 @@ def test_a_package_that_may_be_needed_is_told_and_refuses_nothing(tmp_path: Path
     assert run.status == "complete"
     (note,) = [note for note in run.folder.read_manifest()["notes"] if "zz_late" in note]
     assert note.startswith(f"The code of task one may need the package 'zz_late', which is not installed ({tmp_path}")
+
+
+def test_packages_that_the_same_tasks_may_need_are_one_sentence(tmp_path: Path) -> None:
+    code = "def late():\n    import zz_late, zz_later"
+    for name in ("one", "two"):
+        write_task(tmp_path, name, code)
+    selection = select(["one", "two"], build_catalog([tmp_path], None))
+    (sentence,) = missing_later(selection.tasks)
+    assert sentence.startswith("The code of tasks one, two may need 2 packages that are not installed.")
+    assert sentence.endswith("install zz_late zz_later")
 
 
 @pytest.mark.parametrize(

@@ -68,11 +68,21 @@ def missing_later(specs: Iterable[TaskSpec]) -> Iterator[str]:
     for spec in specs:
         for package in _packages_not_installed(spec):
             found.setdefault(package.module, (package, []))[1].append(spec.name)
-    for module, (package, tasks) in found.items():
-        yield (
-            f"The code of {_some_tasks(tasks)} may need the package {module!r}, which is not installed "
-            f"({package.where}): {pip_install(pip_name(module))}"
-        )
+    together: dict[str, list[NeededPackage]] = {}  # those of the same tasks: a checkout imports a dozen somewhere
+    for package, tasks in found.values():
+        together.setdefault(_some_tasks(tasks), []).append(package)
+    for tasks_text, packages in together.items():
+        first, command = packages[0], pip_install(*(pip_name(package.module) for package in packages))
+        if len(packages) == 1:
+            yield (
+                f"The code of {tasks_text} may need the package {first.module!r}, which is not installed "
+                f"({first.where}): {command}"
+            )
+        else:
+            yield (
+                f"The code of {tasks_text} may need {len(packages)} packages that are not installed. It imports them "
+                f"only in some of its functions ({first.module!r} in {first.where}): {command}"
+            )
 
 
 def _packages_not_installed(spec: TaskSpec) -> Iterator[NeededPackage]:
