@@ -140,7 +140,7 @@ def read_file(path: Path, *, is_named: bool = False) -> DatasetFile:
     return ranked(_parsed(path, is_named, found.st_size, found.st_mtime_ns))
 
 
-# A name of a tree is looked up among its files, so that a file is parsed once in a process, as long as it stays as it is.
+# A name of a tree is looked up among its files: each is parsed once in a process, as long as it stays as it is.
 @lru_cache(maxsize=_MOST_PARSED)
 def _parsed(path: Path, is_named: bool, size: int, mtime_ns: int) -> DatasetFile:
     content = bytes_of(path)
