@@ -58,7 +58,7 @@ def test_polymeter_itself_is_no_part_of_a_benchmark_that_comes_with_it() -> None
 
 
 def test_what_shims_replace_in_a_copy_of_a_tool_is_no_part_of_a_benchmark(tmp_path: Path) -> None:
-    """Else a benchmark of VLMEvalKit is made of the whole checkout, and a change of any of its files is one of its own."""
+    """Else a benchmark of VLMEvalKit is made of the whole checkout, and changes with any of its files."""
     package = tmp_path / "copy/vlmeval"
     texts = {
         "__init__.py": "from .smp import *\nfrom .models import everything\n",
