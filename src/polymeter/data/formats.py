@@ -54,7 +54,7 @@ def load(f: str | Path, fmt: str | None = None, *, folder: Path | None = None) -
     kind = _kind(f, fmt, _READERS)
     path = _local(str(f), kind, folder) if is_elsewhere(str(f)) else Path(f)
     if not path.is_file():
-        raise DataError(f"There is no file {path}.")
+        raise DataError(f"There is no file {path}.", hint="Put the file there.")
     with boundary(DataError, f"Reading {path} as {kind}"):
         exact = exact_table(path) if kind in _CHANGED else None
         if exact is not None:

@@ -197,7 +197,7 @@ class _DataUnpickler(_Steps):  # type: ignore[misc]
 
 def _bytes_of(path: Path) -> bytes:
     if not path.is_file():
-        raise DataError(f"There is no file {path}.")
+        raise DataError(f"There is no file {path}.", hint="Put the file there.")
     return path.read_bytes()
 
 

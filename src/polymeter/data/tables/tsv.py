@@ -170,7 +170,7 @@ def is_nothing(cell: Any) -> bool:
 def _read_table(path: Path | str, **options: Any) -> pd.DataFrame:
     file = Path(path)
     if not file.is_file():
-        raise DataError(f"There is no file {file}.")
+        raise DataError(f"There is no file {file}.", hint="Put the file there.")
     hint = "A table has tabs between its cells, one line of column names, and is written in UTF-8."
     if file.stat().st_size == 0:
         raise DataError(f"The table {file.name} is empty (0 bytes).", where=f"{file}:1", hint=hint)

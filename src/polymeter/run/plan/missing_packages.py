@@ -47,7 +47,7 @@ def check_specs(specs: Iterable[TaskSpec], backends: Iterable[str] = ()) -> None
     for spec in specs:
         for package in _packages_not_installed(spec):
             if package.is_certain:
-                missing.setdefault(package.module, []).append((spec.name, package))
+                missing.setdefault(package.module, []).append((_with_class(spec), package))
     if not missing:
         return
     named = [f"{module!r} ({_some_tasks([task for task, _ in by])})" for module, by in missing.items()]
@@ -83,6 +83,12 @@ def missing_later(specs: Iterable[TaskSpec]) -> Iterator[str]:
                 f"The code of {tasks_text} may need {len(packages)} packages that are not installed. It imports them "
                 f"only in some of its functions ({first.module!r} in {first.where}): {command}"
             )
+
+
+def _with_class(spec: TaskSpec) -> str:
+    """The name of a task, with that of its class if it is one."""
+    cls = spec.config.get("class")
+    return f"{spec.name} (class {cls})" if isinstance(cls, str) else spec.name
 
 
 def _packages_not_installed(spec: TaskSpec) -> Iterator[NeededPackage]:

@@ -15,6 +15,7 @@ from polymeter.core.request import Generate, GenerateImage
 from polymeter.core.task import ReduceContext, Result, ScoredRow, Task, TaskSpec
 from polymeter.guests.named_data import naming_its_place
 from polymeter.interop.ulmeval.prediction_formats import check_format, prediction_format, write_table
+from polymeter.interop.ulmeval.tasks.absent_data import naming_missing_data
 from polymeter.interop.ulmeval.tasks.dataset import (
     Scoring,
     check_data_is_read,
@@ -61,7 +62,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     options = read_run_options(context.options)
     cls = load_class(spec)
     with naming_its_place(spec.file, lambda error: _line_of_data(spec)):
-        instance = make_instance(cls, spec, context.data, options, context)
+        with naming_missing_data(dataset_named(spec)):
+            instance = make_instance(cls, spec, context.data, options, context)
         check_data_is_read(spec, instance, context.data)
         spec = with_protocol(spec, instance)
         set_up(dataset_named(spec), instance, options)

@@ -15,8 +15,8 @@ from polymeter.data.showing.opened import opened
 from polymeter.data.showing.rules import choose_frames, segment_of
 from polymeter.guests.own_classes import own_class
 from polymeter.interop.ulmeval.shim.ulmeval.smp.file import load
-from polymeter.interop.ulmeval.shim.vlmeval.video.absent_data import naming_its_repository
 from polymeter.interop.ulmeval.shim.vlmeval.video.frame_files import VideoFiles, without_unfinished, write_frames
+from polymeter.interop.ulmeval.tasks.absent_data import naming_its_repository
 from polymeter.tasks.table.files.finding import table_file
 from polymeter.tasks.table.files.roots import LMUDataRoot
 
