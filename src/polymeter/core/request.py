@@ -34,11 +34,14 @@ class Message:
         parts: What is said and shown.
         written: The message as the author of a chat prompt wrote it, if that is more than a role and a list of items.
             Wrapped models get it unchanged.
+        is_listed: Whether the author wrote a list of items. An endpoint gets several texts as several items then, and
+            else as one text.
     """
 
     role: Role
     parts: tuple[Part, ...]
     written: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    is_listed: bool = field(default=False, repr=False, compare=False)
 
     @property
     def text(self) -> str:

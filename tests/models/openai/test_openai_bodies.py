@@ -70,6 +70,19 @@ def parts_of(*parts: Part | str, **args: Any) -> Any:
     return body_of(asked(*parts), **args)["messages"][0]["content"]
 
 
+def test_texts_of_a_list_are_items_and_the_request_stays_the_same() -> None:
+    texts = (Text("first"), Text("second"))
+    listed, joined = (Request((Message("user", texts, is_listed=is_listed),), GREEDY) for is_listed in (True, False))
+    assert body_of(listed)["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": "first"}, {"type": "text", "text": "second"}]}
+    ]
+    assert body_of(joined)["messages"] == [{"role": "user", "content": "firstsecond"}]
+    alone = Request((Message("user", texts[:1], is_listed=True),), GREEDY)
+    assert body_of(alone)["messages"] == [{"role": "user", "content": "first"}]
+    assert request_fingerprint(listed) == request_fingerprint(joined)
+    assert listed == joined
+
+
 def test_repeats_share_one_text_and_nothing_keeps_it() -> None:
     model = OpenAIModel("m", base_url="http://127.0.0.1:9/v1")
     request = asked(Image(jpeg()), "What is it?")

@@ -260,6 +260,7 @@ def test_chat_models_get_the_messages_and_simple_ones_text_and_visuals(tmp_path)
     assert [m.role for m in messages] == ["system", "user"]
     assert messages[0].text == "sys"
     assert messages[1].parts[1].end_s == 3.0
+    assert all(message.is_listed for message in messages)
     simple = ask(opened(tmp_path, extra, traits=ModelTraits("m", kind="simple"))).messages
     assert [(m.role, m.text) for m in simple] == [("user", "q0")]
 

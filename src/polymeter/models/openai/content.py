@@ -82,7 +82,8 @@ class ContentWriter:
     def _message(self, message: Message) -> Iterator[Piece]:
         role = self._settings.system_role if message.role == "system" else message.role
         yield b'{"role":%s,"content":' % dumps(role)
-        if all(isinstance(part, Text) for part in message.parts):
+        has_items = message.is_listed and len(message.parts) > 1
+        if not has_items and all(isinstance(part, Text) for part in message.parts):
             yield dumps(message.text)
         else:
             before = b"["

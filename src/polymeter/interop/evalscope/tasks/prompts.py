@@ -242,7 +242,7 @@ def _chat_message(item: Any) -> Message:
     content = item.get("content") or ""
     if isinstance(content, str):
         return Message(role, (Text(content),))
-    return Message(role, tuple(_prompt_part(piece) for piece in content))
+    return Message(role, tuple(_prompt_part(piece) for piece in content), is_listed=True)
 
 
 def _prompt_part(piece: Any) -> Part:

@@ -253,7 +253,8 @@ def from_chat(messages: Any, prefix: str | None) -> tuple[Message, ...]:
                 count += 1
             else:
                 raise DataError(f"The type of a chat item must be text, image, video or audio, not {kind!r}.")
-        chat.append(Message(message["role"], tuple(parts), _written(message)))
+        is_listed = not isinstance(content, str)
+        chat.append(Message(message["role"], tuple(parts), _written(message), is_listed))
     if not chat:
         raise DataError("doc_to_messages gave no messages.")
     return tuple(chat)

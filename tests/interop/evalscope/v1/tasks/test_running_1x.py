@@ -19,6 +19,7 @@ from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch
 from tests.helpers.adapters_1x import CAPITALS, write_adapter, write_rows
 from tests.helpers.differences import difference
+from tests.helpers.openai_stub import OpenAIStub, chat
 
 FIVE = Path(__file__).parents[1] / "from_specification"
 GOLD = {"the capital of France": "Paris", "the capital of Italy": "Rome", "the capital of Spain": "Madrid"}
@@ -107,6 +108,23 @@ def test_a_prompt_is_made_of_template_system_prompt_and_examples(tmp_path: Path)
     ]
     evaluate(path, tmp_path, output=tmp_path / "none", num_fewshot=0, limit=1)
     assert prompts_of(tmp_path / "none") == ["What is the capital of France?"]
+
+
+def test_texts_of_a_list_go_out_as_the_author_wrote_them(tmp_path: Path) -> None:
+    body = """
+    def record_to_sample(self, record):
+        from evalscope.api.messages import ContentText
+        parts = [ContentText(text=record["question"]), ContentText(text="One word.")]
+        return Sample(input=[ChatMessageUser(content=parts)], target=record["answer"])
+    """
+    adapter = write_adapter(tmp_path, body)
+    with OpenAIStub(lambda received: chat("Paris")) as stub:
+        model_args = {"base_url": stub.base_url}
+        polymeter.evaluate("openai:m", [str(adapter)], model_args=model_args, limit=1, output=tmp_path / "run")
+    texts = ("the capital of France", "One word.")
+    assert stub.bodies[-1]["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": text} for text in texts]}
+    ]
 
 
 def test_the_limit_counts_rows_of_each_subset_before_they_are_filtered(tmp_path: Path) -> None:

@@ -240,7 +240,8 @@ def notes_on_targets(benchmark: OpenAdapter, *, is_begun: bool) -> Iterator[str]
             hint="Set Sample(target=…) in record_to_sample, or write match_score.",
         )
     if n_without:
-        yield f"{count(n_without, 'sample')} of benchmark {benchmark.name!r} have no target and will have no score."
+        has = "has" if n_without == 1 else "have"
+        yield f"{count(n_without, 'sample')} of benchmark {benchmark.name!r} {has} no target and will have no score."
 
 
 def _findings(spec: TaskSpec, benchmark: OpenAdapter, rows: AdapterRows) -> Iterator[LintFinding]:

@@ -69,7 +69,7 @@ def _message(message: ChatMessage) -> Message:
     if isinstance(message.content, str):
         return Message(message.role, (Text(message.content),))
     parts = [_part(part) for part in message.content if not isinstance(part, ContentReasoning)]
-    return Message(message.role, tuple(parts))
+    return Message(message.role, tuple(parts), is_listed=True)
 
 
 def _part(part: Content) -> Part:

@@ -47,7 +47,14 @@ def ask_judge(
         PlanError: if the run has no judge.
         ScoreError: if an item of a message has an unknown type.
     """
-    turns = [core.Message(message["role"], tuple(_parts(message.get("content")))) for message in messages]
+    turns = [
+        core.Message(
+            message["role"],
+            tuple(_parts(message.get("content"))),
+            is_listed=not isinstance(message.get("content"), str),
+        )
+        for message in messages
+    ]
     if images:
         last = max((number for number, turn in enumerate(turns) if turn.role == "user"), default=None)
         if last is None:
