@@ -152,7 +152,7 @@ DIFFERENCES = (
             Difference(
                 rule="a failed request or judge",
                 there="ends the run, is missing from *num*, or scores 0",
-                here="the sample is an error",
+                here="an error",
                 why="",
                 switch=Stays.FAILURE,
             ),
@@ -226,8 +226,8 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="`run_task` without any score",
-                there="raises, or returns nothing",
-                here="raises the reason",
+                there="raises, or nothing",
+                here="the reason",
                 why="",
                 switch=Stays.CRASH,
             ),
@@ -246,7 +246,7 @@ DIFFERENCES = (
                 switch=Stays.CRASH,
             ),
             Difference(
-                rule="several `.jsonl` files of a collection's dataset",
+                rule="several files of a collection",
                 there="any one",
                 here="an error",
                 why="",
@@ -275,15 +275,15 @@ DIFFERENCES = (
             ),
             Difference(
                 rule='`stage="review"`',
-                there="may run the model; returns reviews",
-                here="needs `use_cache`; returns reports",
+                there="runs the model; reviews",
+                here="needs `use_cache`; reports",
                 why="",
                 switch=Stays.NAMING,
             ),
             Difference(
                 rule="`analysis_report`",
-                there="a Chinese prompt to a provider",
-                here="our prompt to `--judge`",
+                there="a Chinese prompt",
+                here="ours, to `--judge`",
                 why="",
                 switch=Stays.NAMING,
             ),
@@ -316,6 +316,13 @@ DIFFERENCES = (
             Difference(
                 rule="samples that are all excluded",
                 there="an empty report",
+                here="an error",
+                why="",
+                switch=Stays.FAILURE,
+            ),
+            Difference(
+                rule="failed tool requests; image, NER metrics",
+                there="empty; 0",
                 here="an error",
                 why="",
                 switch=Stays.FAILURE,

@@ -8,7 +8,9 @@ runs it, up to the prompts; ``compile`` makes the Task, whose parts stand in ``s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +20,25 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.task import Task, TaskSpec
 
-__all__ = ["FORMAT"]
+__all__ = ["FORMAT", "adapter_format"]
 
 
-def _index(roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
+def _index(package: str, roots: Sequence[Root], cache_dir: Path | None) -> Catalog:
     """All benchmarks under the roots, and those that the user's own code has registered."""
-    from polymeter.interop.evalscope.tasks.index import index
+    found: Catalog = import_module(f"{package}.index").index(roots)
+    return found
 
-    return index(roots)
 
-
-def _load(entry: Entry, catalog: Catalog) -> Loaded:
+def _load(package: str, entry: Entry, catalog: Catalog) -> Loaded:
     """The spec behind an entry."""
-    from polymeter.interop.evalscope.tasks.index import load
+    loaded: Loaded = import_module(f"{package}.index").load(entry, catalog)
+    return loaded
 
-    return load(entry, catalog)
 
-
-def _describe(entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
+def _describe(package: str, entry: Entry, catalog: Catalog) -> list[tuple[str, Any, Path]]:
     """Return the values of the registration: key, value as far as it is known without running it, and the file."""
-    from polymeter.interop.evalscope.tasks.index import describe
-
-    return describe(entry)
+    described: list[tuple[str, Any, Path]] = import_module(f"{package}.index").describe(entry)
+    return described
 
 
 def _flatten(entry: Entry, catalog: Catalog) -> str:
@@ -53,30 +52,52 @@ def _flatten(entry: Entry, catalog: Catalog) -> str:
     raise no_yaml(entry, f"Benchmark {entry.name!r} is written in Python")
 
 
-def _check(entry: Entry, catalog: Catalog) -> list[Problem]:
+def _check(package: str, entry: Entry, catalog: Catalog) -> list[Problem]:
     """Return the problems of an entry, found without running its code."""
-    from polymeter.interop.evalscope.tasks.checks import check
+    problems: list[Problem] = import_module(f"{package}.checks").check(entry, catalog.parity)
+    return problems
 
-    return check(entry, catalog.parity)
 
-
-def _compile(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
+def _compile(package: str, spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> Task:
     """The benchmark for a model, with its data open."""
-    from polymeter.interop.evalscope.tasks.compile import compile_task
+    task: Task = import_module(f"{package}.compile").compile_task(spec, traits, context)
+    return task
 
-    return compile_task(spec, traits, context)
 
-
-def _sources(spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | None:
+def _sources(package: str, spec: TaskSpec, context: OpenContext) -> Collection[HubSource] | None:
     """Return the dataset that the registration names; ``None`` if only the adapter's code knows it."""
-    from polymeter.interop.evalscope.tasks.index import hub_sources
-
-    return hub_sources(spec, context)
+    sources: Collection[HubSource] | None = import_module(f"{package}.index").hub_sources(spec, context)
+    return sources
 
 
 def _code(spec: TaskSpec) -> Collection[Path]:
     """The adapter's file."""
     return [spec.file]
+
+
+def adapter_format(name: str, package: str, labels: Mapping[str, str], page_keys: PageKeys) -> Format:
+    """The format of one generation's adapters.
+
+    Args:
+        name: Its name.
+        package: The package whose modules ``index``, ``checks`` and ``compile`` do its work; imported when it is used.
+        labels: Its name for readers, by language.
+        page_keys: The keys of a registration that pages show.
+    """
+    return Format(
+        name,
+        partial(_index, package),
+        partial(_load, package),
+        partial(_describe, package),
+        _flatten,
+        partial(_check, package),
+        partial(_compile, package),
+        endings=(".py",),
+        labels=dict(labels),
+        page_keys=page_keys,
+        sources=partial(_sources, package),
+        code=_code,
+    )
 
 
 _PAGE_KEYS = PageKeys(
@@ -88,17 +109,4 @@ _PAGE_KEYS = PageKeys(
         "image_generation": "generate_image",
     },
 )
-FORMAT = Format(
-    "adapter",
-    _index,
-    _load,
-    _describe,
-    _flatten,
-    _check,
-    _compile,
-    endings=(".py",),
-    labels={"en": "data adapter", "zh": "数据适配器"},
-    page_keys=_PAGE_KEYS,
-    sources=_sources,
-    code=_code,
-)
+FORMAT = adapter_format("adapter", __name__, {"en": "data adapter", "zh": "数据适配器"}, _PAGE_KEYS)

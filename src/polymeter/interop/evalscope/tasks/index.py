@@ -5,7 +5,7 @@ them, and registrations of the user's own code.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from polymeter.core.text.codec import jsonable
 from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, BenchmarkFile, Registration, read_file, stated_protocol
-from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, BenchmarkMeta, Named, source_text
+from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Named, source_text
 from polymeter.interop.evalscope.tasks.settings import read_run_options, work_dir
 
 NAME = "adapter"
@@ -72,7 +72,7 @@ def index(roots: Sequence[Root]) -> Catalog:
     for name, path in BENCHMARK_MAPPINGS.by_users().items():
         meta = BENCHMARK_MAPPINGS.in_file(name, path)
         if meta is not None:
-            catalog.add(_registered_entry(meta, path))
+            catalog.add(registered_entry(meta, path, NAME))
     return catalog
 
 
@@ -88,9 +88,7 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
         config["benchmarks"] = _files_of(catalog, NAME, entry)
         newer = _files_of(catalog, NAME_1X, entry)
         config |= {"benchmarks_1x": newer} if newer else {}
-    sources = files_behind([entry.file]) if entry.file.is_file() else ()
-    # A notebook's cell is not a file; its text is still available.
-    hashed = source_hash(sources) if sources else digest(source_text(entry.file).encode())
+    sources, hashed = sources_of(entry)
     spec = TaskSpec(
         name=entry.name,
         format=NAME,
@@ -102,6 +100,13 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
         protocol=protocol_of(entry),
     )
     return Loaded((spec,))
+
+
+def sources_of(entry: Entry) -> tuple[tuple[Path, ...], str]:
+    """Return the files behind an entry, and their hash."""
+    sources = files_behind([entry.file]) if entry.file.is_file() else ()
+    # A notebook's cell is not a file; its text is still available.
+    return sources, source_hash(sources) if sources else digest(source_text(entry.file).encode())
 
 
 def _files_of(catalog: Catalog, task_format: str, collection: Entry) -> dict[str, str]:
@@ -169,9 +174,14 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     file.
     """
     written = {} if _is_registered(entry) else registration_of(entry).written
-    return [
-        (key, written.get(key, value) if value == UNKNOWN else value, entry.file) for key, value in _values_of(entry)
-    ]
+    return described(entry, written, _values_of(entry))
+
+
+def described(
+    entry: Entry, written: Mapping[str, Any], values: Iterable[tuple[str, Any]]
+) -> list[tuple[str, Any, Path]]:
+    """Return the values of a registration with its file, and source texts in place of unknown ones."""
+    return [(key, written.get(key, value) if value == UNKNOWN else value, entry.file) for key, value in values]
 
 
 def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] | None:
@@ -186,7 +196,7 @@ def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] |
     dataset, subsets = values.get("dataset_id"), values.get("subset_list", ["default"])
     if spec.name == DataCollection.NAME or not isinstance(dataset, str) or not isinstance(subsets, (list, tuple)):
         return None
-    if values.get("local_path") or dataset in context.data or _is_local(dataset, spec.file.parent):
+    if values.get("local_path") or dataset in context.data or is_local(dataset, spec.file.parent):
         return ()
     if "/" not in dataset:
         return None
@@ -206,7 +216,8 @@ def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] |
     )
 
 
-def _is_local(dataset: str, folder: Path) -> bool:
+def is_local(dataset: str, folder: Path) -> bool:
+    """Return whether a dataset is a place on this machine, perhaps beside the adapter's file."""
     return dataset.startswith(("/", "./", "../", "~")) or Path(dataset).exists() or (folder / dataset).exists()
 
 
@@ -223,44 +234,68 @@ def registration_of(entry: Entry) -> Registration:
         PlanError: if the file is broken, does not register the name any more, or registers it twice.
     """
     found = read_file(entry.file).named(entry.benchmark, entry.protocol)
-    if not found:
+    check_once(entry, [registration.line for registration in found])
+    return found[0]
+
+
+def check_once(entry: Entry, lines: Sequence[int]) -> None:
+    """Check that a file registers an entry's name once.
+
+    Args:
+        entry: The entry.
+        lines: The lines at which it does.
+
+    Raises:
+        PlanError: if it does not register it any more, or several times.
+    """
+    if not lines:
         raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
-    if len(found) > 1:
-        lines = " and ".join(str(registration.line) for registration in found)
+    if len(lines) > 1:
+        told = " and ".join(map(str, lines))
         raise PlanError(
-            f"{entry.file.name} registers {entry.name!r} {len(found)} times: lines {lines}.",
-            where=f"{entry.file}:{found[-1].line}",
+            f"{entry.file.name} registers {entry.name!r} {len(lines)} times: lines {told}.",
+            where=f"{entry.file}:{lines[-1]}",
             hint="Give each benchmark a name of its own.",
         )
-    return found[0]
 
 
 def _add(catalog: Catalog, file: BenchmarkFile, root: Root) -> None:
     for registration in file.registrations:
         if registration.name == UNKNOWN:
-            catalog.problems.append(
-                Problem(
-                    f"{file.path}:{registration.line}",
-                    "The name of this benchmark is not written as a text, so it cannot be listed.",
-                )
-            )
+            catalog.problems.append(unnamed(file.path, registration))
         elif registration.name != DataCollection.NAME or not is_benchmark_file(str(file.path)):
             # Polymeter's own takes the place of a package's, whose catalog has none of the user's benchmarks.
-            catalog.add(_entry_of_registration(registration, file, root))
+            catalog.add(entry_of(registration, file.path, file.packages, root, NAME))
 
 
-def _entry_of_registration(registration: Registration, file: BenchmarkFile, root: Root) -> Entry:
+def unnamed(file: Path, registration: Registration) -> Problem:
+    """Return the problem of a registration whose name only running its file would tell."""
+    return Problem(
+        f"{file}:{registration.line}", "The name of this benchmark is not written as a text, so it cannot be listed."
+    )
+
+
+def entry_of(registration: Registration, file: Path, packages: Collection[str], root: Root, task_format: str) -> Entry:
+    """Return the entry of a registration, as far as it is known without running its file.
+
+    Args:
+        registration: The registration.
+        file: Its file.
+        packages: Third-party packages that the file imports.
+        root: The root below which the file lies.
+        task_format: The format.
+    """
     alias = registration.value("pretty_name")
     stated = registration.protocol
     return Entry(
         named_with_protocol(registration.name, stated),
         "task",
-        NAME,
-        file.path,
+        task_format,
+        file,
         root.is_user,
         alias if isinstance(alias, str) and alias != UNKNOWN else "",
         _tags(registration.value("tags")),
-        packages=tuple(sorted(file.packages)),
+        packages=tuple(sorted(packages)),
         about=" ".join(
             value for key in ("description", "dataset_id") if isinstance(value := registration.value(key), str)
         ),
@@ -269,12 +304,13 @@ def _entry_of_registration(registration: Registration, file: BenchmarkFile, root
     )
 
 
-def _registered_entry(meta: BenchmarkMeta, path: Path) -> Entry:
+def registered_entry(meta: Named, path: Path, task_format: str) -> Entry:
+    """Return the entry of a registration of the user's own code, which has run."""
     stated = stated_protocol(meta.extra_params)
     return Entry(
         meta.task_name,
         "task",
-        NAME,
+        task_format,
         path,
         True,
         meta.pretty_name or "",
@@ -288,7 +324,7 @@ def _tags(value: object) -> tuple[str, ...]:
     """Labels, as far as they are known; an adapter's file may give a single one as a text."""
     if isinstance(value, str):
         return () if value == UNKNOWN else (value,)
-    return tuple(str(tag) for tag in value) if isinstance(value, (list, tuple)) else ()
+    return tuple(str(tag) for tag in value) if isinstance(value, Iterable) else ()
 
 
 def _values_of(entry: Entry) -> Iterator[tuple[str, Any]]:
@@ -300,8 +336,13 @@ def _values_of(entry: Entry) -> Iterator[tuple[str, Any]]:
         values = {key: jsonable(value) for key, value in meta.to_dict().items() if key != "data_adapter"}
     else:
         values = registration_of(entry).values
-    yield from ((key, values[key]) for key in _KEY_ORDER if values.get(key) not in (None, [], {}))
-    yield from ((key, value) for key, value in values.items() if key not in _KEY_ORDER)
+    yield from ordered(values, _KEY_ORDER, _KEY_ORDER)
+
+
+def ordered(values: Mapping[str, Any], order: Iterable[str], known: Collection[str]) -> Iterator[tuple[str, Any]]:
+    """Yield values that are not empty in the order in which people read them, and then those that nobody knows."""
+    yield from ((key, values[key]) for key in order if values.get(key) not in (None, [], {}))
+    yield from ((key, value) for key, value in values.items() if key not in known)
 
 
 def _is_registered(entry: Entry) -> bool:

@@ -39,6 +39,14 @@ class Named(Protocol):
     name: str
 
     @property
+    def pretty_name(self) -> str | None:
+        """Its name for readers."""
+
+    @property
+    def tags(self) -> Any:
+        """Labels."""
+
+    @property
     def extra_params(self) -> Mapping[str, Any] | None:
         """Further settings, which may state its protocol."""
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from polymeter.core.errors import Problem, did_you_mean
 from polymeter.core.names.catalog import Entry
+from polymeter.core.names.parity import NO_PARITY, Parity
 from polymeter.interop.evalscope.tasks.reading import UNKNOWN, Registration
 from polymeter.interop.evalscope.v1.registration import FIELDS
 from polymeter.interop.evalscope.v1.tasks.index import is_registered, registration_of
@@ -20,8 +21,9 @@ _SCORES = frozenset({"match_score", "calculate_metrics", "batch_match_score", "j
 _REPORTS = frozenset({"aggregate_scores", "aggregate_subset", "generate_report", "_on_generate_report"})
 
 
-def check(entry: Entry) -> list[Problem]:
-    """Everything that can be found without running code: fields, metrics, splits, missing methods and packages.
+def check(entry: Entry, parity: Parity = NO_PARITY) -> list[Problem]:
+    """Everything that can be found without running code: fields, metrics, splits, missing methods and packages. No
+    switch of parity changes what that is.
 
     Raises:
         PlanError: if the file is broken beyond reading.

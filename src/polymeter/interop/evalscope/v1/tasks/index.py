@@ -5,24 +5,30 @@ running them, and registrations of the user's own code.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, Problem
 from polymeter.core.format import HubSource, Loaded, OpenContext
-from polymeter.core.identity import source_hash
 from polymeter.core.machine.folders import files_below
-from polymeter.core.media.sources import digest
-from polymeter.core.names.catalog import Catalog, Entry, Root, is_default, named_with_protocol, protocol_name
+from polymeter.core.names.catalog import Catalog, Entry, Root
 from polymeter.core.records.protocol import BenchmarkProtocol, read_protocol
 from polymeter.core.task import TaskSpec
 from polymeter.core.text.codec import jsonable
-from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.constants import HubType
-from polymeter.interop.evalscope.tasks.index import meta_protocol
-from polymeter.interop.evalscope.tasks.reading import UNKNOWN, Registration, stated_protocol
-from polymeter.interop.evalscope.tasks.registration import source_text
+from polymeter.interop.evalscope.tasks.index import (
+    check_once,
+    described,
+    entry_of,
+    is_local,
+    meta_protocol,
+    ordered,
+    registered_entry,
+    sources_of,
+    unnamed,
+)
+from polymeter.interop.evalscope.tasks.reading import UNKNOWN, Registration
 from polymeter.interop.evalscope.v1.registration import BENCHMARK_REGISTRY, FIELDS, BenchmarkMeta
 from polymeter.interop.evalscope.v1.tasks.reading import SANDBOX, AdapterFile, read_file
 from polymeter.interop.evalscope.v1.tasks.settings import NAME, data_folder, read_run_options
@@ -54,7 +60,7 @@ def index(roots: Sequence[Root]) -> Catalog:
     for name, path in BENCHMARK_REGISTRY.by_users().items():
         meta = BENCHMARK_REGISTRY.in_file(name, path)
         if meta is not None:
-            catalog.add(_registered_entry(meta, path))
+            catalog.add(registered_entry(meta, path, NAME))
     return catalog
 
 
@@ -70,9 +76,7 @@ def load(entry: Entry, catalog: Catalog) -> Loaded:
         registration, why = registration_of(entry)
         if why:
             raise PlanError(why, where=f"{entry.file}:{registration.line}")
-    sources = files_behind([entry.file]) if is_file else ()
-    # A notebook's cell is not a file; its text is still available.
-    hashed = source_hash(sources) if sources else digest(source_text(entry.file).encode())
+    sources, hashed = sources_of(entry)
     spec = TaskSpec(
         name=entry.name,
         format=NAME,
@@ -112,9 +116,7 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     file.
     """
     written = {} if is_registered(entry) else registration_of(entry)[0].written
-    return [
-        (key, written.get(key, value) if value == UNKNOWN else value, entry.file) for key, value in _values_of(entry)
-    ]
+    return described(entry, written, _values_of(entry))
 
 
 def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] | None:
@@ -133,7 +135,7 @@ def hub_sources(spec: TaskSpec, context: OpenContext) -> tuple[HubSource, ...] |
     subsets = values.get("subset_list", ["default"])
     if not isinstance(dataset, str) or not isinstance(subsets, (list, tuple)):
         return None
-    if values.get("local_path") or dataset in context.data or _is_local(dataset, spec.file.parent):
+    if values.get("local_path") or dataset in context.data or is_local(dataset, spec.file.parent):
         return ()
     if "/" not in dataset:
         return None
@@ -157,10 +159,6 @@ def _config(subset: Any) -> str | None:
     return None if subset == "default" else str(subset)
 
 
-def _is_local(dataset: str, folder: Path) -> bool:
-    return dataset.startswith(("/", "./", "../", "~")) or Path(dataset).exists() or (folder / dataset).exists()
-
-
 def _loads_by_itself(adapter: ast.ClassDef) -> bool:
     """Return whether an adapter has a way of loading of its own, or sorts rows or splits into subsets."""
     own = {node.name for node in adapter.body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
@@ -175,15 +173,7 @@ def registration_of(entry: Entry) -> tuple[Registration, str]:
         PlanError: if the file is broken, does not register the name any more, or registers it twice.
     """
     found = [pair for pair in read_file(entry.file).pairs() if pair[0].is_named(entry.benchmark, entry.protocol)]
-    if not found:
-        raise PlanError(f"{entry.file.name} does not register {entry.name!r} any more.", where=str(entry.file))
-    if len(found) > 1:
-        lines = " and ".join(str(registration.line) for registration, _ in found)
-        raise PlanError(
-            f"{entry.file.name} registers {entry.name!r} {len(found)} times: lines {lines}.",
-            where=f"{entry.file}:{found[-1][0].line}",
-            hint="Give each benchmark a name of its own.",
-        )
+    check_once(entry, [registration.line for registration, _ in found])
     return found[0]
 
 
@@ -193,60 +183,12 @@ def _add(catalog: Catalog, file: AdapterFile, root: Root) -> None:
         if why:
             refused.setdefault(why, []).append(registration)
         elif registration.name == UNKNOWN:
-            catalog.problems.append(
-                Problem(
-                    f"{file.path}:{registration.line}",
-                    "The name of this benchmark is not written as a text, so it cannot be listed.",
-                )
-            )
+            catalog.problems.append(unnamed(file.path, registration))
         else:
-            catalog.add(_entry_of(registration, file, root))
+            catalog.add(entry_of(registration, file.path, file.packages, root, NAME))
     for why, registrations in refused.items():
         names = tuple(registration.name for registration in registrations)
         catalog.problems.append(Problem(f"{file.path}:{registrations[0].line}", why, names))
-
-
-def _registered_entry(meta: BenchmarkMeta, path: Path) -> Entry:
-    stated = stated_protocol(meta.extra_params)
-    return Entry(
-        meta.task_name,
-        "task",
-        NAME,
-        path,
-        True,
-        meta.pretty_name or "",
-        _tags(meta.tags),
-        protocol=protocol_name(stated),
-        is_default=is_default(stated),
-    )
-
-
-def _entry_of(registration: Registration, file: AdapterFile, root: Root) -> Entry:
-    alias = registration.value("pretty_name")
-    stated = registration.protocol
-    return Entry(
-        named_with_protocol(registration.name, stated),
-        "task",
-        NAME,
-        file.path,
-        root.is_user,
-        alias if isinstance(alias, str) and alias != UNKNOWN else "",
-        _tags(registration.value("tags")),
-        packages=tuple(sorted(file.packages)),
-        about=" ".join(
-            value for key in ("description", "dataset_id") if isinstance(value := registration.value(key), str)
-        ),
-        protocol=protocol_name(stated),
-        is_default=is_default(stated),
-    )
-
-
-def _tags(value: Any) -> tuple[str, ...]:
-    """Labels, as far as they are known."""
-    if isinstance(value, str):
-        return () if value == UNKNOWN else (value,)
-    is_listed = isinstance(value, Iterable)
-    return tuple(str(tag) for tag in value) if is_listed else ()
 
 
 def _values_of(entry: Entry) -> Iterator[tuple[str, Any]]:
@@ -259,8 +201,7 @@ def _values_of(entry: Entry) -> Iterator[tuple[str, Any]]:
         values = {**values, "evaluation_version": meta.evaluation_version}
     else:
         values = registration_of(entry)[0].values
-    yield from ((key, values[key]) for key in _KEY_ORDER if values.get(key) not in (None, [], {}))
-    yield from ((key, value) for key, value in values.items() if key not in FIELDS)
+    yield from ordered(values, _KEY_ORDER, FIELDS)
 
 
 def is_registered(entry: Entry) -> bool:
