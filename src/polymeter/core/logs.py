@@ -293,7 +293,7 @@ def reader_of(path: Path, name: str = "") -> tuple[System, LogReader]:
 
 
 def _spellings(system: System) -> set[str]:
-    return {one.replace("-", "_").lower() for one in (system.name, system.log_name, system.title)}
+    return {one.replace("-", "_").lower() for one in (*system.names, system.title)}
 
 
 def _reader(system: System) -> LogReader:

@@ -185,3 +185,18 @@ def test_what_polymeter_writes_in_this_form_is_read_again(typing: Typing) -> Non
     for metric in ("acc", "unparsed"):
         found = compared(ours, typing.folder / "read", metric)
         assert found == {**SAME, "n": 3, "n_only_first": 0, "n_only_second": 0}
+
+
+def test_a_file_of_numbers_is_no_table_of_scores(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    pd.DataFrame({"index": [0, 1], "answer": ["a", "b"], "prediction": ["a", "c"]}).to_csv(
+        folder / "m_OCRBench.tsv", sep="\t", index=False
+    )
+    (folder / "m_OCRBench_score.json").write_text('{"Final Score": 1, "Parts": {"Text": 0.5, "name": "x"}}')
+    (task,) = READER.read(folder).tasks
+    assert {(result.subset, result.value) for result in task.results} == {
+        (("Final Score",), 1.0),
+        (("Parts/Text",), 0.5),
+    }
+    assert [sample.status for sample in task.samples()] == ["unscored", "unscored"]

@@ -144,7 +144,7 @@ def difference_tables(system: System) -> tuple[DifferenceTable, ...]:
 def _system_named(text: str) -> System:
     known = {system.parity_name: system for system in systems() if system.differences}
     for system in known.values():
-        if text in (system.name, system.parity_name):
+        if text in system.names:
             return system
     hint = did_you_mean(text, known) or f"Known: {', '.join(sorted(known))}, {OFF}."
     raise PlanError(f"There is no system {text!r}.", where="--parity", hint=hint)

@@ -209,6 +209,11 @@ class System:
         return (*(() if self.command is None else (self.command,)), *self.more_commands)
 
     @property
+    def names(self) -> frozenset[str]:
+        """Every name by which users call it, that of each command line included."""
+        return frozenset({self.name, self.parity_name, self.log_name, *(command.name for command in self.commands)})
+
+    @property
     def log_name(self) -> str:
         """The name by which users say whose log they import."""
         return self.parity_name.replace("_", "-")
@@ -284,7 +289,7 @@ def told_system(path: Path) -> tuple[str, Path]:
     head, colon, place = str(path).partition(":")
     if not colon or not place or "/" in head or os.path.exists(path):
         return "", path
-    named = (system for system in systems() if head in (system.name, system.parity_name, system.log_name))
+    named = (system for system in systems() if head in system.names)
     system = next(named, None)
     return ("", path) if system is None else (system.name, Path(place))
 

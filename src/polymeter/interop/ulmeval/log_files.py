@@ -104,7 +104,7 @@ def _scored(beside: Sequence[Path], stem: str) -> Path | None:
     """
     for suffix in (".xlsx", ".tsv", ".json"):
         for file in sorted(beside, key=lambda file: not _names_scoring(file, stem)):
-            if file.suffix == suffix and _has_scores(file):
+            if file.suffix == suffix and _is_table(file):
                 return file
     return None
 

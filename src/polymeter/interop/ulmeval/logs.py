@@ -257,8 +257,7 @@ def _rows_of_groups(own: Files) -> dict[str, tuple[str, int]]:
 def _stated(file: Path) -> dict[str, float]:
     """The numbers of a file, by name. Tables name them in their columns; of several splits each has a line."""
     if file.suffix == ".json":
-        content = read_json(file)
-        return {str(key): number for key, value in content.items() if (number := _logged_number(value)) is not None}
+        return dict(_numbers_in(read_json(file)))
     table = table_of(file)
     found = {}
     splits = [str(value) for value in table["split"]] if "split" in table else [""] * len(table)
@@ -269,6 +268,16 @@ def _stated(file: Path) -> dict[str, float]:
                 several = len(splits) > 1 and split not in ("", "none")
                 found[f"{split}/{column}" if several else str(column)] = number
     return found
+
+
+def _numbers_in(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of a JSON object and of the objects in it, whose names follow a slash."""
+    for key, value in content.items():
+        name = f"{above}/{key}" if above else str(key)
+        if isinstance(value, Mapping):
+            yield from _numbers_in(value, name)
+        elif (number := _logged_number(value)) is not None:
+            yield name, number
 
 
 def _logged_samples(own: Files, scores: _LogScores) -> Iterator[LoggedSample]:

@@ -9,6 +9,7 @@ import pytest
 
 from polymeter.cli.main import main
 from polymeter.data.formats import load
+from tests.helpers.openai_stub import OpenAIStub, chat
 from tests.helpers.toy_datasets import write_table
 
 CLASS = """
@@ -148,3 +149,60 @@ def test_a_missing_table_is_named(words: list[str], capsys: pytest.CaptureFixtur
     Path("data/letters.tsv").unlink()
     assert main(["vlmeval", "--data", "letters", "--model", "mock", *words]) == 2
     assert "--local letters=FILE" in capsys.readouterr().err
+
+
+def test_a_model_at_an_address_gets_the_settings_and_the_key(words: list[str]) -> None:
+    with OpenAIStub(lambda received: chat("B")) as stub:
+        address = ["--base-url", stub.base_url, "--key", KEY, "--top-k", "3", "--extra-body", '{"thinking": false}']
+        pair = ["--data", "letters", "--model", "org/any", "--judge", "exact_matching"]
+        assert main(["vlmeval", *pair, *address, "--thinker", *words]) == 0
+    first = stub.bodies[-1]  # the first one is only a test of the endpoint
+    assert (first["model"], first["temperature"], first["top_k"]) == ("org/any", 0.0, 3)
+    assert first["thinking"] is False
+    assert 65536 in (first.get("max_tokens"), first.get("max_completion_tokens"))
+    assert stub.received[-1].headers["Authorization"] == f"Bearer {KEY}"
+    (file,) = Path("outputs").glob("*/*_letters.tsv")
+    assert load(file)["prediction"].tolist() == ["B", "B"]
+    content = [path.read_bytes() for path in Path("outputs").rglob("*") if path.is_file()]
+    assert not [text for text in content if KEY.encode() in text]
+
+
+def test_a_judge_at_an_address_is_asked_under_its_versions_name(words: list[str]) -> None:
+    judging = CLASS.replace("dump({k", "dump({'said': build_judge(**judge_kwargs).generate('good?'), **{k").replace(
+        "items()},", "items()}},"
+    )
+    Path("bench/letters.py").write_text(f"from vlmeval.dataset.utils import build_judge\n{judging}")
+    with OpenAIStub(lambda received: chat("yes")) as stub:
+        judge = ["--judge", "gpt-4o", "--judge-base-url", stub.base_url, "--judge-key", KEY]
+        assert main(["vlmeval", "--data", "letters", "--model", "mock", *judge, *words]) == 0
+    assert {body["model"] for body in stub.bodies} == {"gpt-4o-2024-05-13"}
+    assert (told("letters")["said"], told("letters")["model"]) == ("yes", "gpt-4o")
+    content = [path.read_bytes() for path in Path("outputs").rglob("*") if path.is_file()]
+    assert not [text for text in content if KEY.encode() in text]
+
+
+def test_a_wrapper_of_a_checkout_answers(words: list[str]) -> None:
+    package = Path("kit/vlmeval")
+    for folder in ("smp", "vlm"):
+        (package / folder).mkdir(parents=True)
+        (package / folder / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("")
+    (package / "config.py").write_text(
+        "from functools import partial\nimport vlmeval.vlm as vlm\nall = {'Owl-7B': partial(vlm.Owl, says='B')}\n"
+    )
+    (package / "vlm" / "owl.py").write_text(
+        "from .base import BaseModel\n\n\nclass Owl(BaseModel):\n"
+        "    def __init__(self, says):\n        self.says = says\n\n"
+        "    def generate_inner(self, message, dataset=None):\n        return self.says\n"
+    )
+    pair = ["--data", "letters", "--model", "Owl-7B", "--model-path", "kit", "--judge", "exact_matching"]
+    assert main(["vlmeval", *pair, *words]) == 0
+    assert load(Path("outputs/Owl-7B/Owl-7B_letters.tsv"))["prediction"].tolist() == ["B", "B"]
+
+
+def test_the_tool_may_be_named_by_its_own_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ["--data", "letters", "--model", "mock", "--judge", "exact_matching", *words]
+    assert main(["vlmeval", *pair, "--parity", "vlmeval"]) == 0
+    assert main(["vlmeval", *pair, "--parity", "vlmevl"]) == 2
+    assert "There is no system 'vlmevl'" in capsys.readouterr().err
+    assert main(["import", "--from", "vlmeval", "outputs/mock", "--output", "imported"]) == 0

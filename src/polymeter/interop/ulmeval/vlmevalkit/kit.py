@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
@@ -12,9 +13,15 @@ from polymeter.core.task import TaskSpec
 from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig
 from polymeter.interop.ulmeval.evaluation import Kit, PairResult
 from polymeter.interop.ulmeval.model_names import ListedJudge, ListedModel, of_endpoint, of_spec
+from polymeter.interop.ulmeval.models.loading import find_wrapper
 from polymeter.interop.ulmeval.models.vlmevalkit import needs_wrapper
 from polymeter.interop.ulmeval.models.vlmevalkit.endpoints import API_CLASSES, endpoint_of
-from polymeter.interop.ulmeval.models.vlmevalkit.names import nearest_name, supported, supported_name
+from polymeter.interop.ulmeval.models.vlmevalkit.names import (
+    configuration_beside,
+    nearest_name,
+    supported,
+    supported_name,
+)
 from polymeter.interop.ulmeval.pairs import ModelOnDataset
 from polymeter.interop.ulmeval.vlmevalkit.judges import listed_judge, unscored
 from polymeter.interop.ulmeval.vlmevalkit.status import StatusFile
@@ -51,7 +58,7 @@ class VlmevalKit(Kit):
             return of_spec(backend, rest, named.arguments, config)
         if config.base_url:
             return _served(named, config)
-        if config.model_path:
+        if config.model_path and not _is_at_an_endpoint(named.name, config.model_path):
             return ListedModel(ModelSpec(_VLM, named.name, dict(named.arguments), config.model_path))
         return _listed(named)
 
@@ -84,6 +91,27 @@ def _served(named: NamedObject, config: UlmevalConfig) -> ListedModel:
     """A model at ``--base-url``, under its own name."""
     own = of_spec("openai", named.name, named.arguments, config)
     return ListedModel(own.spec, keys=own.keys, text_settings=_SERVED, options={"timeout_s": _SERVED_TIMEOUT_S})
+
+
+def _is_at_an_endpoint(name: str, path: str) -> bool:
+    """Return whether a name of the tool's list is a model that a backend reaches, which is asked rather than the
+    checkout's own wrapper; a user's file may define the name.
+
+    Raises:
+        PlanError: if the user's file cannot be loaded.
+    """
+    entry = supported().get(supported_name(name))
+    if entry is None or not entry.is_api or not API_CLASSES[entry.cls].backend:
+        return False
+    if configuration_beside(Path(path)) is not None:
+        return True
+    try:
+        find_wrapper(name, path)
+    except PlanError as error:
+        if error.where != "--model":
+            raise
+        return True
+    return False
 
 
 def _listed(named: NamedObject) -> ListedModel:
