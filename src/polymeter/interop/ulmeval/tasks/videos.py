@@ -83,6 +83,8 @@ def prompt_of_position(instance: Any, prompts: VideoPrompts, line: Any) -> Any:
     """
     if prompts.is_packed:
         line = instance.videos[line]
+    else:
+        instance.asked_row = instance.data.iloc[line]
     return instance.build_prompt(line, video_llm=prompts.is_whole)
 
 

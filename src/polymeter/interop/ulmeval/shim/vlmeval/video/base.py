@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -52,6 +52,8 @@ class VideoBaseDataset:
 
     data: pd.DataFrame
     data_path = ""
+    asked_row: Mapping[str, Any] = {}
+    """The row for which a prompt is being made, as far as that is known."""
 
     def __init__(self, dataset: str = "MMBench-Video", pack: bool = False, nframe: int = 0, fps: float = -1) -> None:
         if fps > 0 and nframe > 0:
@@ -162,7 +164,7 @@ class VideoBaseDataset:
         files: VideoFiles | None = vars(self).get("_video_files")
         if files is None:
             files = self._video_files = VideoFiles(Path(self.data_root))
-        folder = os.path.join(self.frame_root, video, files.mark(video))
+        folder = os.path.join(self.frame_root, video, files.mark(video, dict(self.asked_row)))
         os.makedirs(folder, exist_ok=True)
         return folder
 

@@ -70,6 +70,7 @@ class ConcatVideoDataset(VideoBaseDataset):
             line = self.data.iloc[line]
         part = self.dataset_map[line[_PART]]
         own = part.data[part.data["index"] == line[_OWN_INDEX]].iloc[0].copy()
+        part.asked_row = own
         return part.build_prompt(own, video_llm)
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:

@@ -8,9 +8,10 @@ left unfinished is deleted before a class sees it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from polymeter.core.machine.files import replacing
 from polymeter.core.media.sources import digest
@@ -30,19 +31,29 @@ class VideoFiles:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._marks: dict[str, str] = {}
+        self._marks: dict[tuple[Path, ...], str] = {}
 
-    def mark(self, video: str) -> str:
-        """Return a mark of the content of a video, or of all that have its name; empty if there is none.
+    def mark(self, video: str, row: Mapping[str, Any]) -> str:
+        """Return a mark of the content of a video, or of all that it may be; empty if there is none.
 
         Args:
             video: Its name: a path below the folder, or the end of one, with or without a suffix. It may also be that
                 of a folder of frames.
+            row: The row that is asked about, whose further cells tell videos of one name apart; may be empty.
         """
-        if video not in self._marks:
-            states = [content_state(path) for path in self._found(video)]
-            self._marks[video] = digest("\n".join(states).encode())[:_MARK] if states else ""
-        return self._marks[video]
+        files = tuple(self._nearest(self._found(video), row))
+        if files not in self._marks:
+            states = [content_state(path) for path in files]
+            self._marks[files] = digest("\n".join(states).encode())[:_MARK] if states else ""
+        return self._marks[files]
+
+    def _nearest(self, files: list[Path], row: Mapping[str, Any]) -> list[Path]:
+        """Of several files those whose paths have the most cells of a row in them, such as the folder of the video."""
+        if len(files) < 2:
+            return files
+        cells = {os.path.normpath(cell) for cell in row.values() if isinstance(cell, str) and cell and "\n" not in cell}
+        shared = {file: sum(f"/{cell}/" in f"/{file.relative_to(self._root)}/" for cell in cells) for file in files}
+        return [file for file in files if shared[file] == max(shared.values())]
 
     def _found(self, video: str) -> list[Path]:
         name = os.path.normpath(video)
