@@ -14,7 +14,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch
 from tests.helpers.drawn_videos import encode, number_of
-from tests.helpers.toy_datasets import samples_of
+from tests.helpers.toy_datasets import samples_of, write_table
 from tests.helpers.video_datasets import CLASS, make_clips, run_clips
 
 SEES_IMAGES = ModelTraits("eyes", requests={"generate": True}, modalities={"text": True, "image": True, "video": False})
@@ -84,6 +84,39 @@ def test_another_video_of_the_same_name_never_shows_the_frames_of_the_first(tmp_
     seen, model = seeing()
     run_clips(file, tmp_path / "b", model=model, arguments={"nframe": 4})
     assert seen.numbers()["What swims?"] == [12, 24, 36, 48]
+
+
+NEARBY = CLASS.replace(
+    'self.save_video_frames(line["video"])', 'self.save_nearby(line["folder"], line["video"])'
+).replace('osp.join(root, "video")', "root")
+SAVE_NEARBY = """
+    def save_nearby(self, folder, video):
+        import decord
+        from PIL import Image
+        reader = decord.VideoReader(osp.join(self.data_root, folder, video + ".mp4"))
+        paths = self.frame_paths(video)
+        for number, path in enumerate(paths, 1):
+            if not osp.exists(path):
+                Image.fromarray(reader[int(number * len(reader) / (self.nframe + 1))].asnumpy()).save(path)
+        return paths
+"""
+
+
+def test_videos_of_one_name_in_two_folders_have_frames_of_their_own(tmp_path: Path) -> None:
+    file = make_clips(tmp_path, SAVE_NEARBY, code=NEARBY)
+    (tmp_path / "repo/other").mkdir()
+    encode(tmp_path / "repo/other/pond.mp4", 60, 25, (64, 48))
+    rows = {
+        "index": [0, 1],
+        "video": ["pond"] * 2,
+        "folder": ["video", "other"],
+        "question": ["a", "b"],
+        "answer": "AA",
+    }
+    write_table(tmp_path / "repo/clips.tsv", rows)
+    seen, model = seeing()
+    run_clips(file, tmp_path / "run", model=model, arguments={"nframe": 4})
+    assert seen.numbers() == {"a": [8, 16, 24, 32], "b": [12, 24, 36, 48]}
 
 
 def test_a_frame_that_a_killed_process_left_unfinished_is_written_anew(tmp_path: Path) -> None:
