@@ -134,6 +134,12 @@ def test_a_class_of_a_configuration() -> None:
     assert "custom_prompt of mine has no effect" in served.notes[0]
 
 
+def test_fields_of_every_request() -> None:
+    given = {"enable_thinking": True, "extra_body": {"temprature": 1}}
+    chosen = of_class("LMDeployAPI", model="m", api_base="http://here/v1", **given)
+    assert chosen.spec.args["extra_body"] == {"enable_thinking": True, "temprature": 1}
+
+
 def test_a_class_of_ulmevalkits_configuration_may_be_one_of_an_endpoint() -> None:
     named = NamedObject("mine", "OpenAIWrapper", {"model": "m", "api_base": "http://here/v1"})
     assert choose_model(named, PLAIN).spec.args["base_url"] == "http://here/v1"
@@ -165,6 +171,8 @@ def test_names_that_cannot_be_run_say_why(name: str, message: str, monkeypatch: 
     [
         ("GPT4", {"model": "m"}, "no model class 'GPT4'"),
         ("GPT4V", {}, "names no model"),
+        ("LMDeployAPI", {"model": "m", "api_base": "http://here", "temprature": 1}, "Did you mean 'temperature'"),
+        ("LMDeployAPI", {"model": "m", "api_base": "http://here", "clas": "x"}, "Did you mean 'class'"),
         ("InternVLChat", {}, "needs the tool's wrapper"),
         ("LMDeployAPI", {"model": "m"}, "at a server of your own"),
     ],

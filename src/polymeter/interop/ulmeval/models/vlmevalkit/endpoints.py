@@ -48,6 +48,8 @@ _DROPPED = frozenset(
     }
 )
 """Arguments without effect on what is sent: the whole answer is read, and media is sent unchanged."""
+_BODY = "extra_body"
+_OTHERS = ("class", "model", "api_base", "key", "img_size", "img_detail", "video_llm", "use_azure", _BODY)
 _PROMPTS = ("custom_prompt", "cot_prompt_version")
 _KEY_BY_NAME = (
     ("step", "STEPAI_API_KEY"),
@@ -244,9 +246,28 @@ def endpoint_of(class_name: str, arguments: Mapping[str, Any], *, name: str = ""
     backend_args = {**own.arguments, **_media(rest), **place}
     if own.backend == "openai" and class_name == "DoubaoVL":
         model = os.environ.get(_doubao_variable(model)) or model
-    if rest:
-        backend_args["extra_body"] = rest
+    body = {**rest.pop(_BODY, {}), **rest}
+    _refuse_misspelt(rest, label)
+    if body:
+        backend_args[_BODY] = body
     return Endpoint(own.backend, model, backend_args, settings, options, keys, notes)
+
+
+def _refuse_misspelt(rest: Mapping[str, Any], label: str) -> None:
+    """Refuse an argument that would be a field of every request, but is spelt almost like another one.
+
+    Raises:
+        PlanError: if there is one.
+    """
+    known = [*_SETTINGS, *_RUN_OPTIONS, *_DROPPED, *_PROMPTS, *_OTHERS]
+    for key in rest:
+        hint = did_you_mean(key, known, n=1)
+        if hint:
+            raise PlanError(
+                f"{label} has no argument {key!r}.",
+                where="--config model",
+                hint=f"{hint} A field of every request goes into '{_BODY}'.",
+            )
 
 
 def _media(rest: dict[str, Any]) -> dict[str, Any]:
