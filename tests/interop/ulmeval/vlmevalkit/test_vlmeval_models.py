@@ -216,6 +216,19 @@ def test_a_wrapper_of_a_checkout_has_the_arguments_of_its_entry(place: str, chec
     assert find_wrapper("Parrot", str(checkout / place)).arguments == {}
 
 
+@pytest.mark.usefixtures("keys")
+def test_an_endpoint_is_asked_itself_unless_the_users_file_has_the_name(checkout: Path) -> None:
+    file = checkout / "vlmeval" / "vlm" / "birds" / "parrot.py"
+    for place in (checkout, file):
+        config = UlmevalConfig(model_path=str(place))
+        assert model("GPT4o", config).spec.backend == "openai"
+        assert model("Parrot", config).spec == ModelSpec("vlm", "Parrot", {}, str(place))
+    added = "from vlmeval.config import supported_VLM\nsupported_VLM['GPT4o'] = Parrot\n"
+    mine = checkout / "mine.py"
+    mine.write_text(PARROT.replace("..base", "vlmeval.vlm.base") + added)
+    assert model("GPT4o", UlmevalConfig(model_path=str(mine))).spec.backend == "vlm"
+
+
 def test_a_wrapper_of_an_endpoint_may_be_made_of_another_one(checkout: Path) -> None:
     assert find_wrapper("Macaw", str(checkout)).make().generate_inner([]) == "B"
 

@@ -56,7 +56,11 @@ def _run(state: State, words: list[str]) -> int:
     from polymeter.interop.ulmeval.vlmevalkit.status import StatusFile
 
     status = StatusFile(words, mode=config.mode, reuse=config.reuse, reuse_aux=flags.reuse_aux_of(words))
-    return evaluate_and_show(state, config, notes, VlmevalKit(status))
+    return evaluate_and_show(state, config, notes, VlmevalKit(status, _tell))
+
+
+def _tell(note: str) -> None:
+    say(f"note: {note}", err=True)
 
 
 def _eval(state: State, words: list[str]) -> int:
@@ -80,7 +84,7 @@ def _eval(state: State, words: list[str]) -> int:
     model = file.stem.removesuffix(f"_{dataset}") or file.stem
     config = replace(config, models=(NamedObject(model),), datasets=(NamedObject(dataset),), result_files=(file,))
     return evaluate_and_show(
-        state, config, [], VlmevalKit(StatusFile(words, mode="eval", reuse=False, reuse_aux="none"))
+        state, config, [], VlmevalKit(StatusFile(words, mode="eval", reuse=False, reuse_aux="none"), _tell)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,12 @@ class VlmevalKit(Kit):
 
     Args:
         status: The status files of the command.
+        tell: Receives the notes on a pair before it runs; ``None``: they are in its result.
     """
 
-    def __init__(self, status: StatusFile) -> None:
+    def __init__(self, status: StatusFile, tell: Callable[[str], None] | None = None) -> None:
         self._status = status
+        self._tell = tell
 
     def model(self, named: NamedObject, config: UlmevalConfig) -> ListedModel:
         """The model of a name: a class that a configuration names, a Polymeter spec, a model at ``--base-url``, a
@@ -79,7 +81,13 @@ class VlmevalKit(Kit):
         return unscored(spec)
 
     def begin(self, pair: ModelOnDataset) -> None:
-        """Record that a pair is running."""
+        """Record that a pair is running, and tell the notes on it: its judge and its model may not be what its user
+        expects.
+        """
+        if self._tell is not None:
+            for note in pair.notes:
+                self._tell(note)
+            pair.notes.clear()
         self._status.begin(pair)
 
     def end(self, pair: ModelOnDataset, result: PairResult) -> None:
