@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import DataError, PlanError, ScoreError
+from polymeter.interop.evalscope.shim.evalscope.reports import gen_table as gen_table_of
 from polymeter.interop.evalscope.tasks.scoring.report import (
     Category,
     Metric,
@@ -171,11 +172,15 @@ def test_reports_in_folders(report: Report, tmp_path: Path, caplog: pytest.LogCa
     (tmp_path / "other.json").write_text("{}")
     assert [found.model_name for found in get_report_list([tmp_path])] == ["a", "b"]
     assert "other.json holds no report" in caplog.text
-    table = gen_table(reports_path_list=[tmp_path])
+    table = gen_table_of(reports_path_list=[tmp_path])
     assert table.index("| a ") < table.index("| b ")
 
 
 def test_a_table_of_nothing(tmp_path: Path) -> None:
-    for make in (lambda: gen_table(reports_path_list=[tmp_path]), lambda: gen_table(), lambda: get_data_frame([])):
+    for make in (
+        lambda: gen_table_of(reports_path_list=[tmp_path]),
+        lambda: gen_table_of(),
+        lambda: get_data_frame([]),
+    ):
         with pytest.raises(PlanError, match="There are no reports to make a table of"):
             make()

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_mean
+from polymeter.core.errors import DataError, PlanError, PolymeterError
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.machine.opened_files import is_of_row
@@ -22,7 +22,7 @@ from polymeter.core.task import TaskSpec
 from polymeter.data import mapped_anew
 from polymeter.guests import contained, seeded
 from polymeter.guests.held import file_of
-from polymeter.guests.loading.load import authors_code, load_authors_file
+from polymeter.guests.loading.load import authors_code
 from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.named_data import naming_its_place
 from polymeter.guests.opened_sources import add_sources, loading_sources
@@ -33,12 +33,17 @@ from polymeter.interop.evalscope.tasks.constants import DataCollection, HubType,
 from polymeter.interop.evalscope.tasks.index import mirrors_of
 from polymeter.interop.evalscope.tasks.prompts import Prompt, prompt_problem
 from polymeter.interop.evalscope.tasks.reading import line_of_data
-from polymeter.interop.evalscope.tasks.registration import BENCHMARK_MAPPINGS, Benchmark, BenchmarkMeta
+from polymeter.interop.evalscope.tasks.registration import (
+    BENCHMARK_MAPPINGS,
+    Benchmark,
+    BenchmarkMeta,
+    load_registered,
+    no_subset,
+    unknown_subsets,
+)
 from polymeter.interop.evalscope.tasks.scoring.filters import Filter
 from polymeter.interop.evalscope.tasks.scoring.metrics import metric_registry
 from polymeter.interop.evalscope.tasks.settings import AdapterRunOptions, Mode, choose_mode, work_dir
-
-_ANY_SUBSET = ["default"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,16 +225,7 @@ def load_meta(spec: TaskSpec) -> BenchmarkMeta:
     Raises:
         PlanError: if the file fails to load, needs a package that is not installed, or registers no such name.
     """
-    if BENCHMARK_MAPPINGS.by_users().get(spec.name) != spec.file:
-        load_authors_file(spec.file, supplied_names)
-    meta = BENCHMARK_MAPPINGS.in_file(spec.name, spec.file)
-    if meta is None:
-        raise PlanError(
-            f"{spec.file.name} does not register a benchmark {spec.name!r}.",
-            where=str(spec.file),
-            hint="Its Benchmark.register(...) is not reached when the file is loaded.",
-        )
-    return meta
+    return load_registered(BENCHMARK_MAPPINGS, spec, supplied_names, "Benchmark.register")
 
 
 def _changed_meta(meta: BenchmarkMeta, options: AdapterRunOptions, context: OpenContext) -> dict[str, Any]:
@@ -290,7 +286,7 @@ def _make_prompts(
     """The prompts of all records by subset. Every record is prompted before a limit takes the first ones, so that what
     an author draws at random does not depend on the limit.
     """
-    unknown = _unknown_subsets(meta, options.dataset_args.get(meta.name, {}).get("subset_list"))
+    unknown = unknown_subsets(meta, options.dataset_args.get(meta.name, {}).get("subset_list"))
     hub = options.dataset_hub or HubType.MODELSCOPE
     with (
         GUEST_LOCK,
@@ -303,7 +299,7 @@ def _make_prompts(
                 data = adapter.load(work_dir=work_dir(options, context), datasets_hub=hub)
         except PolymeterError as error:
             if unknown:
-                raise _no_subset(meta, unknown) from error
+                raise no_subset(meta, unknown) from error
             raise
         with (
             loading_sources(is_data=lambda path: is_of_row(path, "")),
@@ -312,7 +308,7 @@ def _make_prompts(
             prompts: Mapping[str, list[Any]] = adapter.gen_prompts(data_dict=data)
     missing = [name for name in unknown if not prompts.get(name)]
     if missing:
-        raise _no_subset(meta, missing, [name for name, of_subset in prompts.items() if of_subset])
+        raise no_subset(meta, missing, [name for name, of_subset in prompts.items() if of_subset])
     return prompts
 
 
@@ -325,16 +321,3 @@ def _limited(prompts: Mapping[str, list[Any]], limit: float | None) -> Iterator[
             if isinstance(prompt, dict):
                 prompt["index"] = index
             yield PromptedRecord(str(subset), index, prompt, record)
-
-
-def _unknown_subsets(meta: BenchmarkMeta, wanted: Any) -> list[str]:
-    """Return subsets that the run names and the registration does not. An author who names none may have any."""
-    if not isinstance(wanted, (list, tuple)) or meta.subset_list == _ANY_SUBSET:
-        return []
-    return [str(name) for name in wanted if name not in meta.subset_list]
-
-
-def _no_subset(meta: BenchmarkMeta, names: Sequence[str], loaded: Sequence[str] = ()) -> PlanError:
-    subsets = list(dict.fromkeys([*meta.subset_list, *loaded]))
-    hint = did_you_mean(names[0], subsets) or f"It has: {', '.join(map(str, subsets[:20]))}."
-    return PlanError(f"Benchmark {meta.name!r} has no subset {names[0]!r}.", where="subset_list", hint=hint)

@@ -12,7 +12,7 @@ import copy
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from types import FrameType
@@ -20,12 +20,15 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from polymeter.core.errors import GUEST_PREFIX, PlanError, did_you_mean
 from polymeter.core.names.catalog import AT, is_default, named_with_protocol
+from polymeter.core.task import TaskSpec
+from polymeter.guests.loading.load import load_authors_file
 from polymeter.interop.evalscope.tasks.constants import OutputType
 from polymeter.interop.evalscope.tasks.reading import stated_protocol
 
 if TYPE_CHECKING:
     from polymeter.interop.evalscope.tasks.base import DataAdapter
 
+_ANY_SUBSET = ["default"]
 C = TypeVar("C", bound="type[Any]")
 
 
@@ -37,6 +40,10 @@ class Named(Protocol):
     """
 
     name: str
+
+    @property
+    def subset_list(self) -> Sequence[str]:
+        """Its subsets."""
 
     @property
     def pretty_name(self) -> str | None:
@@ -306,3 +313,47 @@ def latest_class(registered: Any) -> Any:
 def source_text(file: Path) -> str:
     """The text of a file, or of a notebook's cell."""
     return "".join(linecache.getlines(str(file)))
+
+
+def load_registered(registered: Registered[M], spec: TaskSpec, supplied: Callable[[], dict[str, Any]], call: str) -> M:
+    """Return the registration of a benchmark. Runs the file, unless the user has run it himself.
+
+    Args:
+        registered: The registrations of its generation.
+        spec: The benchmark.
+        supplied: Names that its code finds without importing them.
+        call: The call that registers it, for messages.
+
+    Raises:
+        PlanError: if the file fails to load, needs a package that is not installed, or registers no such name.
+    """
+    if registered.by_users().get(spec.name) != spec.file:
+        load_authors_file(spec.file, supplied)
+    meta = registered.in_file(spec.name, spec.file)
+    if meta is None:
+        raise PlanError(
+            f"{spec.file.name} does not register a benchmark {spec.name!r}.",
+            where=str(spec.file),
+            hint=f"Its {call}(...) is not reached when the file is loaded.",
+        )
+    return meta
+
+
+def unknown_subsets(meta: Named, wanted: Any) -> list[str]:
+    """Return subsets that the run names and the registration does not. An author who names none may have any."""
+    if not isinstance(wanted, (list, tuple)) or meta.subset_list == _ANY_SUBSET:
+        return []
+    return [str(name) for name in wanted if name not in meta.subset_list]
+
+
+def no_subset(meta: Named, names: Sequence[str], loaded: Sequence[str] = ()) -> PlanError:
+    """Return the error that names a subset which a benchmark does not have.
+
+    Args:
+        meta: The registration.
+        names: The subsets; the first is named.
+        loaded: Those that its code has loaded, beside those of the registration.
+    """
+    subsets = list(dict.fromkeys([*meta.subset_list, *loaded]))
+    hint = did_you_mean(names[0], subsets) or f"It has: {', '.join(map(str, subsets[:20]))}."
+    return PlanError(f"Benchmark {meta.name!r} has no subset {names[0]!r}.", where="subset_list", hint=hint)

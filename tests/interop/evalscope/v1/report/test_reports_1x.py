@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from polymeter.core.errors import PlanError
+from polymeter.interop.evalscope.shim.evalscope.reports import gen_table as gen_table_of
 from polymeter.interop.evalscope.v1.report.formatting import (
     format_metric_label,
     format_metric_labels,
@@ -207,9 +208,9 @@ def test_reports_are_read_from_folders(tmp_path: Path) -> None:
     (tmp_path / "reports" / "other.json").write_text("{}")
     (tmp_path / "broken.json").write_text("{")
     assert get_report_list([tmp_path]) == [report]
-    assert gen_table([str(tmp_path)]) == gen_table(report_list=[report])
+    assert gen_table_of([str(tmp_path)]) == gen_table(report_list=[report])
     with pytest.raises(PlanError, match="no reports"):
-        gen_table([tmp_path / "reports" / "nowhere"])
+        gen_table_of([tmp_path / "reports" / "nowhere"])
 
 
 def test_a_score_that_is_missing_is_null() -> None:

@@ -243,6 +243,26 @@ def test_a_line_that_cannot_be_asked_is_named_before_anything_is_sent(
     assert not asked
 
 
+def test_a_benchmark_that_is_aggregated_as_a_whole_is_refused(here: Path) -> None:
+    arguments = {**mixed(), "capitals": {"aggregation": "bayes_at_n"}}
+    with pytest.raises(PlanError, match="'capitals' of this collection is aggregated by bayes_at_n"):
+        polymeter.evaluate(
+            "mock", ["data_collection"], output="run", dialect_options={"adapter": {"dataset_args": arguments}}
+        )
+
+
+def test_a_run_shuffles_the_samples_and_repeats_each(here: Path) -> None:
+    arguments = mixed(count=8)
+    arguments["data_collection"]["shuffle"] = True
+    options = {"adapter": {"dataset_args": arguments, "adapter_1x": {"repeats": 2}}}
+    polymeter.evaluate("mock", ["data_collection"], output="run", dialect_options=options)
+    samples = [json.loads(line) for line in Path("run/samples/data_collection.jsonl").read_text().splitlines()]
+    drawn = [sample["doc"]["metadata"]["collection_info"]["index"] for sample in samples]
+    assert drawn[::2] == drawn[1::2]
+    assert sorted(drawn[::2]) == list(range(8)) != drawn[::2]
+    assert samples[0]["cluster"] == samples[1]["cluster"] != samples[2]["cluster"]
+
+
 def test_lines_of_both_generations_do_not_mix(here: Path) -> None:
     common = {"index": 0, "dataset_name": "verbs", "subset_name": "a"}
     lines = [{**common, "prompt": {"data": ["x"]}}, {**common, "prompt": {"input": "x"}}]

@@ -58,28 +58,19 @@ def get_data_frame(
 
 
 def gen_table(
-    reports_path_list: Sequence[str | Path] | None = None,
-    report_list: Sequence[Report] | None = None,
+    report_list: Sequence[Report],
     flatten_metrics: bool = True,
     flatten_categories: bool = True,
     add_overall_metric: bool = False,
 ) -> str:
-    """Reports as one table in a grid of ``+``, ``-`` and ``|``; numbers are right-aligned.
-
-    Args:
-        reports_path_list: Folders with reports; read where ``report_list`` is not given.
-        report_list: The reports.
-        flatten_metrics: Rows of all metrics, not of the first alone.
-        flatten_categories: A column for each level of categories.
-        add_overall_metric: A row ``OVERALL`` after the rows of a metric that has more than one.
+    """Reports as one table in a grid of ``+``, ``-`` and ``|``; numbers are right-aligned. Arguments are those of
+    ``get_data_frame``.
 
     Raises:
         PlanError: if there are no reports.
     """
     from tabulate import tabulate
 
-    if report_list is None:
-        report_list = get_report_list(reports_path_list or ())
     _check_any(report_list)
     rows = [
         row

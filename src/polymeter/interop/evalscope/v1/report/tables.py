@@ -75,30 +75,19 @@ def get_display_data_frame(
     return _with_telling_categories(table)
 
 
-def gen_table(
-    reports_path_list: Sequence[str | Path] | None = None,
-    report_list: Sequence[EvaluationReport] | None = None,
-    flatten_metrics: bool = True,
-    flatten_categories: bool = True,
-    add_overall_metric: bool = False,
-) -> str:
+def gen_table(report_list: Sequence[EvaluationReport], **options: bool) -> str:
     """Return reports as one table in a grid of lines.
 
     Args:
-        reports_path_list: Folders with reports; read where ``report_list`` is not given.
         report_list: The reports.
-        flatten_metrics: Rows of all metrics, not of the first alone.
-        flatten_categories: A column for each level of categories.
-        add_overall_metric: A row ``OVERALL`` after the rows of a metric that has more than one.
+        **options: As of ``get_display_data_frame``.
 
     Raises:
         PlanError: if there are no reports.
     """
     from tabulate import tabulate
 
-    if report_list is None:
-        report_list = get_report_list(reports_path_list or ())
-    table = get_display_data_frame(report_list, flatten_metrics, flatten_categories, add_overall_metric)
+    table = get_display_data_frame(report_list, **options)
     return str(tabulate(table, headers=table.columns, tablefmt="simple_grid", showindex=False))
 
 

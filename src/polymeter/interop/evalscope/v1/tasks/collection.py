@@ -55,6 +55,7 @@ from polymeter.interop.evalscope.v1.types.state import TaskState
 BENCHMARKS = "benchmarks_1x"
 """The key, in a collection's configuration, of the files of the benchmarks of 1.x, by name."""
 _SUBSET = "default"
+_BAYES = "bayes_at_n"
 _DIGITS = 4
 
 
@@ -146,6 +147,7 @@ def compile_collection(
             where=place,
             hint="Draw a collection of each.",
         )
+    _refuse_bayes(made, place)
     benchmark = _open(spec, lines, place, made, own, context)
     digests = {name: digest_of_scoring(known, member, own) for name, (known, member) in made.items()}
     runs_code = any(read_file(known.file).runs_code_of(known.benchmark) for known, _ in made.values())
@@ -159,6 +161,21 @@ def compile_collection(
         reduce=lambda inference: partial(_reduce, benchmark, inference, own),
         score_digest=fingerprint([spec.source_hash, digests]),
     )
+
+
+def _refuse_bayes(made: Mapping[str, tuple[TaskSpec, OpenAdapter]], place: str) -> None:
+    """Refuse benchmarks whose numbers are of one whole subset.
+
+    Raises:
+        PlanError: if there is one.
+    """
+    name = next((name for name, (_, member) in made.items() if member.adapter.aggregation == _BAYES), "")
+    if name:
+        raise PlanError(
+            f"Benchmark {name!r} of this collection is aggregated by {_BAYES}, which is of one whole subset.",
+            where=place,
+            hint="Evaluate it by itself, or change its aggregation in dataset_args.",
+        )
 
 
 def _made(

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import DataError, PlanError, PolymeterError, did_you_mean
+from polymeter.core.errors import DataError, PlanError, PolymeterError
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context, guest_context_with
 from polymeter.core.machine.opened_files import is_of_row
@@ -21,7 +21,7 @@ from polymeter.data import mapped_anew
 from polymeter.data.opening.mirrors import first_that_opens
 from polymeter.guests import contained, seeded
 from polymeter.guests.held import file_of
-from polymeter.guests.loading.load import authors_code, load_authors_file
+from polymeter.guests.loading.load import authors_code
 from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.named_data import naming_its_place
 from polymeter.guests.opened_sources import add_sources, loading_sources
@@ -29,7 +29,12 @@ from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.evalscope.tasks.datasets import is_absent
 from polymeter.interop.evalscope.tasks.index import mirrors_of
 from polymeter.interop.evalscope.tasks.reading import Registration, line_in
-from polymeter.interop.evalscope.tasks.registration import latest_class
+from polymeter.interop.evalscope.tasks.registration import (
+    latest_class,
+    load_registered,
+    no_subset,
+    unknown_subsets,
+)
 from polymeter.interop.evalscope.v1.registration import (
     BENCHMARK_REGISTRY,
     FIELDS,
@@ -41,8 +46,6 @@ from polymeter.interop.evalscope.v1.tasks.hooks import check_metrics
 from polymeter.interop.evalscope.v1.tasks.reading import read_file
 from polymeter.interop.evalscope.v1.tasks.settings import Adapter1xOptions, RunSettings, run_settings
 from polymeter.interop.evalscope.v1.types.samples import Sample
-
-_ANY_SUBSET = ["default"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +136,7 @@ def load_meta(spec: TaskSpec) -> BenchmarkMeta:
     Raises:
         PlanError: if the file fails to load, needs a package that is not installed, or registers no such name.
     """
-    if BENCHMARK_REGISTRY.by_users().get(spec.name) != spec.file:
-        load_authors_file(spec.file, dict)
-    meta = BENCHMARK_REGISTRY.in_file(spec.name, spec.file)
-    if meta is None:
-        raise PlanError(
-            f"{spec.file.name} does not register a benchmark {spec.name!r}.",
-            where=str(spec.file),
-            hint="Its register_benchmark(...) is not reached when the file is loaded.",
-        )
-    return meta
+    return load_registered(BENCHMARK_REGISTRY, spec, dict, "register_benchmark")
 
 
 def changed_meta(
@@ -176,7 +170,7 @@ def changed_meta(
 
 def _load(meta: BenchmarkMeta, adapter: Any, options: Adapter1xOptions, context: OpenContext) -> dict[str, Any]:
     """The samples of each subset that has any, with their prompts."""
-    unknown = _unknown_subsets(meta, options.dataset_args.get(meta.name, {}).get("subset_list"))
+    unknown = unknown_subsets(meta, options.dataset_args.get(meta.name, {}).get("subset_list"))
     with (
         GUEST_LOCK,
         contained(),
@@ -194,7 +188,7 @@ def _load(meta: BenchmarkMeta, adapter: Any, options: Adapter1xOptions, context:
                 loaded = _load_from_any(meta, adapter)
         except PolymeterError as error:
             if unknown:
-                raise _no_subset(meta, unknown) from error
+                raise no_subset(meta, unknown) from error
             raise
     if not hasattr(loaded, "items"):
         raise PlanError(
@@ -204,7 +198,7 @@ def _load(meta: BenchmarkMeta, adapter: Any, options: Adapter1xOptions, context:
     by_subset = {str(subset): list(dataset) for subset, dataset in loaded.items()}
     missing = [name for name in unknown if not by_subset.get(name)]
     if missing:
-        raise _no_subset(meta, missing, [name for name, samples in by_subset.items() if samples])
+        raise no_subset(meta, missing, [name for name, samples in by_subset.items() if samples])
     return {subset: samples for subset, samples in by_subset.items() if samples}
 
 
@@ -227,19 +221,6 @@ def _line_of_data(spec: TaskSpec, error: DataError) -> int:
         (item for item in read_file(spec.file).registrations if item.is_named(spec.benchmark, protocol)), None
     )
     return 1 if found is None else line_in(found, error)
-
-
-def _unknown_subsets(meta: BenchmarkMeta, wanted: Any) -> list[str]:
-    """Return subsets that the run names and the registration does not. An author who names none may have any."""
-    if not isinstance(wanted, (list, tuple)) or meta.subset_list == _ANY_SUBSET:
-        return []
-    return [str(name) for name in wanted if name not in meta.subset_list]
-
-
-def _no_subset(meta: BenchmarkMeta, names: Sequence[str], loaded: Sequence[str] = ()) -> PlanError:
-    subsets = list(dict.fromkeys([*meta.subset_list, *loaded]))
-    hint = did_you_mean(names[0], subsets) or f"It has: {', '.join(map(str, subsets[:20]))}."
-    return PlanError(f"Benchmark {meta.name!r} has no subset {names[0]!r}.", where="subset_list", hint=hint)
 
 
 def settable(changes: Mapping[str, Any]) -> dict[str, Any]:
