@@ -148,6 +148,9 @@ def test_a_format_that_is_unknown_or_cannot_be_written_is_refused(
     with pytest.raises(PlanError, match=r"openpyxl.*PRED_FORMAT=tsv"):
         check_format("xlsx")
     check_format("tsv")
+    monkeypatch.setenv("EVAL_FORMAT", "jsn")
+    with pytest.raises(PlanError, match=r"Scores cannot be written as 'jsn'.*json"):
+        check_format("tsv")
 
 
 CLASS = """

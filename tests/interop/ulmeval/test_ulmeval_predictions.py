@@ -70,6 +70,9 @@ def test_what_is_no_prediction_file_is_refused(tmp_path: Path) -> None:
         predictions(tmp_path, index=[0])
     with pytest.raises(DataError, match="'3' more than once"):
         predictions(tmp_path, index=[3, 4, 3], prediction=["a", "b", "c"])
+    (tmp_path / "m_d.json").write_text('{"acc": 0.5}')
+    with pytest.raises(DataError, match=r"m_d\.json is not a prediction file: it has no column 'index'"):
+        Predictions(tmp_path / "m_d.json", "m")
     with pytest.raises(DataError, match="no file"):
         Predictions(tmp_path / "none.pkl", "m")
 
@@ -90,3 +93,35 @@ def test_answers_of_a_table_of_texts_are_as_written(answers: list[str], why: str
     dump(table, tmp_path / f"x.{suffix}")
     model = Predictions(tmp_path / f"x.{suffix}", "x")
     assert [asked(model, index, Generate()).outputs[0].text for index in "123"] == answers, why
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ([{"index": 1, "prediction": "yes"}, {"index": 2, "prediction": 3}], "rows, as PRED_FORMAT=json"),
+        ({"columns": ["index", "prediction"], "data": [[1, "yes"], [2, 3]]}, "columns and rows"),
+        ({"index": [1.0, 2.0], "prediction": ["yes", 3]}, "lists by column, and indices that a gap has made fractions"),
+    ],
+)
+def test_files_of_other_versions_are_read(content: Any, why: str, tmp_path: Path) -> None:
+    dump(content, tmp_path / "x.json")
+    model = Predictions(tmp_path / "x.json", "x")
+    assert [asked(model, index, Generate()).outputs[0].text for index in "12"] == ["yes", "3"], why
+
+
+@pytest.mark.parametrize("kind", ["pkl", "xlsx"])
+def test_turns_of_a_conversation(kind: str, tmp_path: Path) -> None:
+    said: Any = ["first", "second"]
+    table = pd.DataFrame({"index": [0, 1]})
+    table["prediction"] = pd.Series([said if kind == "pkl" else str(said), "no list ["], dtype=object)
+    table.to_pickle(tmp_path / "x.pkl") if kind == "pkl" else dump(table, tmp_path / "x.xlsx")
+    model = Predictions(tmp_path / f"x.{kind}", "x")
+
+    def turn(index: str, number: int) -> Response:
+        return model.respond([Request((), Generate(), Origin("d", index, metadata={"turn": number}))])[0]
+
+    assert [turn("0", number).outputs[0].text for number in (0, 1)] == said
+    error = turn("0", 2).error
+    assert error is not None
+    assert "has 2 turns, and turn 2 was asked" in error.message
+    assert turn("1", 1).error is not None

@@ -32,6 +32,7 @@ from polymeter.interop.ulmeval.predictions import Predictions
 from polymeter.interop.ulmeval.results import INFER, Outputs, all_runs
 from polymeter.run.plan.model_pool import ModelPool
 from polymeter.store.folder import RunFolder
+from polymeter.tasks.table.turns import CONVERSATION
 
 TSV = "tsv"
 _DRAWS = "2I"
@@ -384,8 +385,10 @@ class FilePair(ModelOnDataset):
         return fingerprint([self.predictions.identity, jsonable(content)])[:8]
 
     def tsv_options(self) -> dict[str, Any]:
-        """Options for dataset classes, with the number of answers that most of the file's rows have."""
-        count = self.predictions.count
+        """Options for dataset classes, with the number of answers that most of the file's rows have: of a conversation,
+        they are its turns.
+        """
+        count = None if self.spec.config.get("TYPE") == CONVERSATION else self.predictions.count
         return {**super().tsv_options(), **({"num_generations": count} if count else {})}
 
     def run(self, progress: Progress) -> RunResult:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VARIABLE = "PRED_FORMAT"
+SCORES_VARIABLE = "EVAL_FORMAT"
 _FORMATS = ("xlsx", "tsv", "json")
+_SCORES_FORMATS = ("csv", "json")
 _LONGEST_CELL, _LONGEST_URL = 32_767, 2_079
 _LINK = re.compile(r"(?:ftp|http)s?://")
 _LINK_WITHOUT_MARK = re.compile(r"(?:mailto|internal|external):")
@@ -44,15 +46,29 @@ def prediction_format() -> str:
     return named
 
 
+def scores_format() -> str:
+    """The format of VLMEvalKit's tables of scores: what ``EVAL_FORMAT`` says, else ``csv``.
+
+    Raises:
+        PlanError: if it is none of VLMEvalKit's.
+    """
+    named = os.environ.get(SCORES_VARIABLE, "").lower() or _SCORES_FORMATS[0]
+    if named not in _SCORES_FORMATS:
+        hint = did_you_mean(named, _SCORES_FORMATS) or f"Known: {', '.join(_SCORES_FORMATS)}."
+        raise PlanError(f"Scores cannot be written as {named!r}.", where=SCORES_VARIABLE, hint=hint)
+    return named
+
+
 def check_format(name: str) -> None:
-    """Check, before anything is asked, that files of a format can be written.
+    """Check, before anything is asked, that files of a format, and tables of scores, can be written.
 
     Args:
         name: The format.
 
     Raises:
-        PlanError: if the package for it is not installed.
+        PlanError: if the package for it is not installed, or that of the scores is unknown.
     """
+    scores_format()
     if name == _FORMATS[0]:
         try:
             require_excel(Path(f"predictions.{name}"))

@@ -13,6 +13,10 @@ from polymeter.core.request import GenerateImage, Output, Parameters, Request, R
 from polymeter.core.settings.repeats import group_repeats
 from polymeter.data.fetching.expansion import check_expansion
 from polymeter.data.formats import load, require_excel
+from polymeter.data.tables.tsv import is_nothing
+from polymeter.tasks.table.classes.cells import text_of
+from polymeter.tasks.table.files.cells import toliststr
+from polymeter.tasks.table.turns import TURN
 
 _INDEX, _PREDICTION = "index", "prediction"
 _FAILED = "Failed to obtain answer"
@@ -71,7 +75,8 @@ class Predictions(BatchModel):
         if sample not in self._answers:
             raise ModelError(f"The prediction file has no row with the index {sample!r}.", kind="permanent")
         answer = self._answers[sample]
-        items = answer if isinstance(answer, list) else [answer]
+        turn = None if origin is None else origin.metadata.get(TURN)
+        items = (answer if isinstance(answer, list) else [answer]) if turn is None else [_turn(answer, turn, sample)]
         outputs = [output for item in items if (output := _output(parameters, item)) is not None]
         if not outputs or len(outputs) != len(items):
             what = f"The prediction file has no answer for the index {sample!r}: {_first_shown(items)}."
@@ -82,6 +87,21 @@ class Predictions(BatchModel):
         return outputs
 
 
+def _turn(answer: Any, number: int, sample: str) -> Any:
+    """The answer to one turn of a conversation: a prediction is the list of all, printed in a spreadsheet.
+
+    Raises:
+        ModelError: if there is none.
+    """
+    try:
+        turns = toliststr(answer)
+    except DataError as error:
+        raise ModelError(f"The prediction of the index {sample!r} is no list of turns: {error.what}") from error
+    if number >= len(turns):
+        raise ModelError(f"The prediction of the index {sample!r} has {len(turns)} turns, and turn {number} was asked.")
+    return turns[number]
+
+
 def _answers(file: Path) -> dict[str, Any]:
     table = _read_predictions(file)
     columns = getattr(table, "columns", ())
@@ -90,9 +110,9 @@ def _answers(file: Path) -> dict[str, Any]:
             raise DataError(
                 f"{file.name} is not a prediction file: it has no column {name!r}.",
                 where=str(file),
-                hint="It must hold a DataFrame with the columns 'index' and 'prediction'.",
+                hint="It must hold a DataFrame, or a list of rows, with the columns 'index' and 'prediction'.",
             )
-    names = [str(value) for value in table[_INDEX]]
+    names = [text_of(value) for value in table[_INDEX]]
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
         raise DataError(f"{file.name} has the index {twice!r} more than once.", where=str(file))
@@ -105,7 +125,7 @@ def _read_predictions(file: Path) -> Any:
     """
     suffix = file.suffix.lower()
     if suffix not in (".xlsx", ".csv", ".tsv"):
-        return load(file)
+        return _as_table(load(file))
     import pandas as pd
 
     if suffix == ".xlsx":
@@ -118,6 +138,17 @@ def _read_predictions(file: Path) -> Any:
         return pd.read_csv(file, sep="\t" if suffix == ".tsv" else ",", **texts)
 
 
+def _as_table(content: Any) -> Any:
+    """A table from what VLMEvalKit's versions write as JSON: a list of rows, columns and rows, or lists by column."""
+    import pandas as pd
+
+    if isinstance(content, Mapping) and {"columns", "data"} <= content.keys():
+        return pd.DataFrame(content["data"], columns=content["columns"], dtype=object)
+    is_rows = isinstance(content, list) and bool(content) and all(isinstance(row, Mapping) for row in content)
+    is_columns = isinstance(content, Mapping) and bool(content) and all(isinstance(c, list) for c in content.values())
+    return pd.DataFrame(content, dtype=object) if is_rows or is_columns else content
+
+
 def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, (list, tuple)) else value
 
@@ -126,7 +157,10 @@ def _output(parameters: Parameters, item: Any) -> Output | None:
     """An answer as an output; ``None`` if it is not of the kind that the parameters ask for."""
     if isinstance(parameters, GenerateImage):
         return Output(images=(item,)) if is_pil(item) else None
-    return Output(item) if isinstance(item, str) and not item.startswith(_FAILED) else None
+    if is_nothing(item) or not isinstance(item, (str, int, float)):
+        return None
+    text = str(item)
+    return None if text.startswith(_FAILED) else Output(text)
 
 
 def _first_shown(items: list[Any]) -> str:

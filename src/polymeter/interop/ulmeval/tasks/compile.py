@@ -29,6 +29,7 @@ from polymeter.interop.ulmeval.tasks.dataset import (
 from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval, load_class
+from polymeter.interop.ulmeval.tasks.named_tables import reading_named_table
 from polymeter.interop.ulmeval.tasks.reading import line_of_data
 from polymeter.interop.ulmeval.tasks.videos import unpacking, video_prompts
 from polymeter.tasks.table.compile import task_of
@@ -60,7 +61,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         DataError: if its data is missing, empty or broken as a whole.
     """
     options = read_run_options(context.options)
-    cls = load_class(spec)
+    cls, note = reading_named_table(load_class(spec), spec, context.data)
     with naming_its_place(spec.file, lambda error: _line_of_data(spec)):
         with naming_missing_data(dataset_named(spec)):
             instance = make_instance(cls, spec, context.data, options, context)
@@ -108,7 +109,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
             found = []
         return [*results, *found]
 
-    notes = _notes(spec, instance, options, scoring)
+    notes = [*filter(None, [note]), *_notes(spec, instance, options, scoring)]
     reading = [_READING, file.suffix] if file.suffix != PICKLE else []
     return task_of(spec, prompting, options, context, reduce=reduce, notes=notes, reading=reading)
 

@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.data import formats
-from polymeter.interop.ulmeval.prediction_formats import prediction_format, write_table
+from polymeter.interop.ulmeval.prediction_formats import prediction_format, scores_format, write_table
 
 __all__ = [
     "dump",
@@ -19,7 +18,6 @@ __all__ = [
     "get_pred_file_path",
 ]
 
-_EVAL_FORMATS = ("csv", "json")
 _BY_ENDING = {
     "pkl": ("_tmp", "_response", "_processed"),
     "json": ("_rating", "_config", "_meta"),
@@ -66,11 +64,7 @@ def get_eval_file_format() -> str:
     Raises:
         PlanError: if it is unknown.
     """
-    named = os.environ.get("EVAL_FORMAT", "").lower() or _EVAL_FORMATS[0]
-    if named not in _EVAL_FORMATS:
-        hint = did_you_mean(named, _EVAL_FORMATS) or f"Known: {', '.join(_EVAL_FORMATS)}."
-        raise PlanError(f"Scores cannot be written as {named!r}.", where="EVAL_FORMAT", hint=hint)
-    return named
+    return scores_format()
 
 
 def get_eval_file_path(eval_file: str, judge_model: str, use_env_format: bool = True) -> str:
