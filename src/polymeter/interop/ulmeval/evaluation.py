@@ -27,11 +27,10 @@ from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig, dataset
 from polymeter.interop.ulmeval.model_names import ListedJudge, ListedModel, choose_judge, choose_model, file_name
 from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, ModelOnDataset, RunPair, is_of_table
 from polymeter.interop.ulmeval.results import INFER, link_files, today
-from polymeter.interop.ulmeval.tasks.evaluate import RETURNED
 from polymeter.interop.ulmeval.tasks.loading import load_class
 from polymeter.run.plan.model_pool import ModelPool
 from polymeter.tasks.table.instances import check_arguments
-from polymeter.tasks.table.predictions import prediction_path
+from polymeter.tasks.table.predictions import RETURNED, prediction_path
 
 _INTERRUPTED, _FAILED = 130, 1
 _OPTION = "--data"
@@ -65,6 +64,14 @@ class Kit:
 
     def unscored(self, spec: TaskSpec) -> str:
         """The reason why the tool scores no answers of a dataset; empty: it does."""
+        return ""
+
+    def predictions_as(self) -> str:
+        """The format of the prediction files of tables without a class; empty: a pickle.
+
+        Raises:
+            PlanError: if the environment names an unknown one.
+        """
         return ""
 
     def begin(self, pair: ModelOnDataset) -> None:
@@ -238,6 +245,7 @@ class _PairMaker:
         arguments = {**self.kit.constructor(item.spec, name), **item.arguments}
         shared = (self.config, name, item.label, item.spec, arguments, judge.model, self.day, self.command, self.pool)
         own: dict[str, Any] = {"judge_name": judge.name, "notes": list(judge.notes)}
+        own["predictions_as"] = self.kit.predictions_as()
         if self.config.result_files:
             return FilePair(*shared, file=self.config.result_files[position], **own)
         if chosen is None:

@@ -66,6 +66,7 @@ class ModelOnDataset(ABC):
     command: str
     pool: ModelPool
     judge_name: str = field(default="", kw_only=True)
+    predictions_as: str = field(default="", kw_only=True)
     notes: list[str] = field(default_factory=list, kw_only=True)
 
     @abstractmethod
@@ -168,7 +169,12 @@ class ModelOnDataset(ABC):
             "predict_only": config.mode == INFER,
         }
         options = {name: value for name, value in options.items() if value}
-        return {**options, "model_id": self.model, "keep_predictions": True}
+        return {**options, **self.kept()}
+
+    def kept(self) -> dict[str, Any]:
+        """Options for the files of dataset classes and tables."""
+        kind = {"predictions_as": self.predictions_as} if self.predictions_as else {}
+        return {"model_id": self.model, "keep_predictions": True, **kind}
 
     def finished(self, run: RunFolder) -> RunResult:
         """The results of a run that has ended."""
@@ -314,8 +320,7 @@ class EvalPair(ModelOnDataset):
                 TSV: {
                     "predict_only": False,
                     "judge_args": judge_args,
-                    "keep_predictions": True,
-                    "model_id": self.model,
+                    **self.kept(),
                 }
             }
         if self.config.api_nproc is not None:

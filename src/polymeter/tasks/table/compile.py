@@ -54,6 +54,7 @@ from polymeter.tasks.table.predictions import PredictionFile, prediction_of, wri
 from polymeter.tasks.table.prompts import Prompting, ask_about, messages_about, parameters_for
 from polymeter.tasks.table.rows import TableSamples, answer_of, choices_of, table_of
 from polymeter.tasks.table.scoring import judge_kwargs, sample_results, sample_score
+from polymeter.tasks.table.side_files import in_format, write_side_files
 
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
 _VERSION = 3
@@ -85,10 +86,13 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     )
     prompting = Prompting(dataset, parameters, n, context.system_prompt, traits.has_own_prompts)
     file = PredictionFile(dataset.table, parameters, options.model_id, options.failed_as_text)
+    file = in_format(file, options.predictions_as) if options.predictions_as else file
 
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         results = sample_results(dataset, rows, reduce_context)
-        if options.keep_predictions:
+        if options.predictions_as and dataset.evaluate_sample is not None:
+            write_side_files(file, rows, reduce_context, [*dataset.metrics], own_method(instance, "reported"))
+        elif options.keep_predictions:
             write_predictions(file, rows, reduce_context)
         return results
 

@@ -28,6 +28,7 @@ class TableRunOptions(Options):
     keep_predictions: bool = runtime(
         False, "Write the prediction file even if nothing evaluates it, or it is not scored yet."
     )
+    predictions_as: str = runtime("", "Format of a plain table's prediction file; its accuracies are beside it.")
     model_id: str = runtime("", "The model's name in the prediction file's name; default: the last part of its name.")
 
 

@@ -33,6 +33,8 @@ COLUMN = "prediction"
 FAILED = "Failed to obtain answer via API."
 """ULMEvalKit's ``FAIL_MSG``, which authors compare answers with."""
 PICKLE = ".pkl"
+RETURNED = "evaluate.json"
+"""The file beside the predictions that holds what ``evaluate`` returned."""
 
 
 @dataclass(frozen=True, slots=True)

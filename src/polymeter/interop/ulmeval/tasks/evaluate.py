@@ -19,15 +19,13 @@ from polymeter.guests import contained
 from polymeter.interop.ulmeval.tasks.pools import threads_for_processes
 from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
 from polymeter.tasks.table.dataset import Dataset
-from polymeter.tasks.table.predictions import COLUMN, PICKLE, PredictionFile, write_predictions
+from polymeter.tasks.table.predictions import COLUMN, PICKLE, RETURNED, PredictionFile, write_predictions
 from polymeter.tasks.table.scoring import JUDGE_MODEL, NO_FILTER
 
 if TYPE_CHECKING:
     import pandas as pd
 
 EVALUATE = "evaluate"
-RETURNED = "evaluate.json"
-"""The file beside the predictions that holds what ``evaluate`` returned."""
 _MOST_ARTIFACTS = 100
 _LONGEST_TYPE = 64
 _WANTS_JUDGE = re.compile(r"KeyError: 'model'|\bjudge", re.IGNORECASE)

@@ -44,7 +44,8 @@ def reading_named_table(cls: type, spec: TaskSpec, data: Mapping[str, str]) -> t
     if not replaced:
         return cls, ""
     methods: dict[str, Any] = {name: getattr(ImageBaseDataset, name) for name in replaced}
-    derived = type(cls)(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **methods})
+    make: Any = type(cls)
+    derived: type = make(cls.__name__, (cls,), {"__module__": cls.__module__, "__doc__": cls.__doc__, **methods})
     names = " and ".join(replaced)
     return (
         derived,

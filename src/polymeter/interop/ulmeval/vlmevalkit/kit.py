@@ -23,6 +23,7 @@ from polymeter.interop.ulmeval.models.vlmevalkit.names import (
     supported_name,
 )
 from polymeter.interop.ulmeval.pairs import ModelOnDataset
+from polymeter.interop.ulmeval.prediction_formats import check_format, prediction_format
 from polymeter.interop.ulmeval.vlmevalkit.judges import listed_judge, unscored
 from polymeter.interop.ulmeval.vlmevalkit.status import StatusFile
 
@@ -79,6 +80,16 @@ class VlmevalKit(Kit):
     def unscored(self, spec: TaskSpec) -> str:
         """The reason why the tool scores no answers of a dataset; empty: it does."""
         return unscored(spec)
+
+    def predictions_as(self) -> str:
+        """The format that ``PRED_FORMAT`` names.
+
+        Raises:
+            PlanError: if it is unknown, or the package for it is not installed.
+        """
+        kind = prediction_format()
+        check_format(kind)
+        return kind
 
     def begin(self, pair: ModelOnDataset) -> None:
         """Record that a pair is running, and tell the notes on it: its judge and its model may not be what its user

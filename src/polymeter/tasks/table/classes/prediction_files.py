@@ -75,6 +75,7 @@ def percentages(data: pd.DataFrame, value: str, *, by: tuple[str, ...]) -> pd.Da
     """One row of means in percent: ``Overall``, then each value of the columns ``by``, sorted."""
     import pandas as pd
 
+    data = data if value in data.columns else data.assign(**{value: math.nan})
     table: dict[str, list[float]] = {"Overall": [_PERCENT * _column_mean(data[value])]}
     for column in by:
         if column in data.columns:

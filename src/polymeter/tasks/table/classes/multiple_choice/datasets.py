@@ -161,9 +161,19 @@ class MultipleChoice(BuiltIn):
         data[HIT] = data[ROTATION] if ROTATION in data.columns else data.get(ACC, math.nan)
         reader = file_stem(judge_kwargs.get("model") or EXACT_MATCHING)
         dump(data, side_file(eval_file, f"_{reader}_result{Path(eval_file).suffix}"))
-        table = _circular_table(data) if self._is_circular else accuracy_table(data)
+        table = self.reported(data)
         dump(table, side_file(eval_file, "_acc.csv"))
         return table
+
+    def reported(self, data: pd.DataFrame) -> pd.DataFrame:
+        """VLMEvalKit's table of accuracies.
+
+        Args:
+            data: The rows, with a column for each metric of ``evaluate_sample``; NaN where a row has none.
+        """
+        hits = data[ROTATION] if ROTATION in data.columns else data.get(ACC, math.nan)
+        with_hits = data.assign(**{HIT: hits})
+        return _circular_table(with_hits) if self._is_circular else accuracy_table(with_hits)
 
     def notes(self) -> Iterator[str]:
         """A note if rows have options that are the same text."""

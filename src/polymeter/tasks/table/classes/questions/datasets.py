@@ -128,13 +128,23 @@ class OpenQuestions(BuiltIn):
             return self._scored(line, answer, is_judged, is_published=True)
 
         data = scored(eval_file, score, nproc)
-        has_splits = "split" in data.columns
-        if self._is_yes_no:
-            table = percentages(data, ACC, by=("category", "l2-category"))
-        else:
-            table = percentages(data, metric, by=("split",) if has_splits else ("category",))
+        table = self._percentages(data, metric)
         dump(table, side_file(eval_file, "_acc.csv"))
         return table
+
+    def reported(self, data: pd.DataFrame) -> pd.DataFrame:
+        """VLMEvalKit's table of scores in percent: the judge's if there is one, else those by which the dataset is
+        reported.
+
+        Args:
+            data: The rows, with a column for each metric of ``evaluate_sample``; NaN where a row has none.
+        """
+        return self._percentages(data, JUDGED if JUDGED in data.columns else main_metric(self.dataset_name))
+
+    def _percentages(self, data: pd.DataFrame, metric: str) -> pd.DataFrame:
+        if self._is_yes_no:
+            return percentages(data, ACC, by=("category", "l2-category"))
+        return percentages(data, metric, by=("split",) if "split" in data.columns else ("category",))
 
     @property
     def _is_yes_no(self) -> bool:

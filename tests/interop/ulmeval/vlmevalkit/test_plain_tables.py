@@ -1,0 +1,77 @@
+"""Tables without a class in VLMEvalKit's command: its files, and its table of accuracies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from polymeter.cli.main import main
+from tests.helpers.toy_datasets import write_table
+
+CHOICE = {"A": ["mock"] * 4, "B": ["x"] * 4, "answer": list("AABB")}
+COMMON = {"index": [1, 2, 3, 4], "question": ["q"] * 4}
+GROUPS = {"split": ["val", "val", "test", "test"], "category": ["c", "d", "c", "d"], "l2-category": ["k"] * 4}
+ROTATED = {**COMMON, "index": [1, 1_000_001, 2, 1_000_002], **CHOICE}
+
+
+@pytest.mark.parametrize(
+    ("columns", "table", "primary", "why"),
+    [
+        (
+            {**COMMON, **CHOICE, **GROUPS},
+            {"split": ["test", "val"], "Overall": [0.0, 1.0], "k": [0.0, 1.0], "c": [0.0, 1.0], "d": [0.0, 1.0]},
+            "split=test|Overall",
+            "multiple choice: a row for each split, a column for each category",
+        ),
+        (
+            ROTATED,
+            {"split": ["none", "none"], "Overall": [0.5, 0.5], "protocol": ["circular", "plain"]},
+            "split=none|protocol=circular|Overall",
+            "with rotations of each question",
+        ),
+        (
+            {**COMMON, "answer": ["mock", "mock", "x", "y"], "category": ["c", "c", "c", "d"]},
+            {"Overall": [50.0], "c": [200 / 3], "d": [0.0]},
+            "Overall",
+            "open answers, in percent",
+        ),
+        ({**COMMON, "answer": ["yes", "no", "no", "no"]}, {"Overall": [0.0]}, "Overall", "yes or no"),
+    ],
+)
+def test_a_table(
+    columns: dict[str, Any],
+    table: dict[str, Any],
+    primary: str,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    monkeypatch.delenv("PRED_FORMAT", raising=False)
+    write_table(tmp_path / "data" / "mine.tsv", columns)
+    assert main(["vlmeval", "--data", "mine", "--model", "mock", "--judge", "exact_matching"]) == 0
+    predictions = pd.read_excel("outputs/mock/mock_mine.xlsx")
+    assert list(predictions["index"]) == columns["index"], why
+    assert list(predictions["prediction"]) == ["mock"] * 4
+    written = pd.read_csv("outputs/mock/mock_mine_acc.csv").to_dict("list")
+    assert written.keys() == table.keys(), why
+    assert all(written[name] == pytest.approx(cells) for name, cells in table.items())
+    (entry,) = dict(json.loads(Path("outputs/mock/status.json").read_text())["datasets"]).values()
+    assert (entry["prediction_file"], entry["primary_metric"]) == ("mock_mine.xlsx", primary)
+
+
+def test_a_format_that_is_unknown_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    monkeypatch.setenv("PRED_FORMAT", "docx")
+    write_table(tmp_path / "data" / "mine.tsv", {**COMMON, **CHOICE})
+    assert main(["vlmeval", "--data", "mine", "--model", "mock"]) == 2
+    assert "PRED_FORMAT" in capsys.readouterr().err
+    assert not Path("outputs").exists()
