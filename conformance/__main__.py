@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import shutil
 import sys
 import tempfile
@@ -15,6 +16,7 @@ SUITES = {
     "ulmeval": "conformance.ulmeval.suite",
     "lm-eval": "conformance.lm_eval.suite",
     "evalscope-1": "conformance.evalscope_1.suite",
+    "vlmevalkit": "conformance.vlmevalkit.suite",
 }
 """Each module has ``run(seed, work, parity, only) -> bool`` and may have ``census(work) -> bool``."""
 
@@ -42,6 +44,9 @@ def main() -> int:
         for name in names:
             suite = importlib.import_module(SUITES[name])
             print(f"=== {name}, seed {arguments.seed}", flush=True)
+            if arguments.what == "all" and (needed := getattr(suite, "CHECKOUT", "")) and not os.environ.get(needed):
+                print(f"not run: {needed} names no checkout")
+                continue
             folder = work.resolve() / name
             folder.mkdir(exist_ok=True)
             is_good = suite.run(arguments.seed, folder, arguments.parity, arguments.only) and is_good

@@ -1,0 +1,1 @@
+"""VLMEvalKit: its own dataset classes over generated rows, in both tools."""

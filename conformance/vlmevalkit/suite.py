@@ -1,0 +1,132 @@
+"""The suite against VLMEvalKit: the dataset classes of a checkout over generated rows, in both tools.
+
+The environment variable ``VLMEVALKIT`` names the checkout. Its newest code is on no package index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
+from conformance.frame import python_of, read_observations, run_child
+from conformance.vlmevalkit.book import CASES
+
+CHECKOUT = "VLMEVALKIT"
+"""The environment variable that names the checkout."""
+_ENVIRONMENT = ".venv-vlmevalkit"
+_LEAST, _PARTS = 150, 3
+_SHOWN_REASONS = 120
+
+# Deliberate differences, by their rows in docs/differences.md. These stay with ``--parity`` too.
+STAYS: Sequence[Expected] = ()
+EXPECTED: Sequence[Expected] = (*STAYS,)
+
+
+def run(seed: int, work: Path, parity: str, only: str) -> bool:
+    """Run both tools and print the comparison; whether it is as it should be."""
+    checkout = _checkout()
+    if checkout is None:
+        return False
+    sides = {"off": ["none"], "on": ["ulmeval"], "both": ["none", "ulmeval"]}[parity]
+    book = _book(seed, work, checkout, only)
+    families = {case["name"]: case["family"] for entry in book for case in _cases(entry)}
+    with (work / CASES).open("w", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(case) + "\n" for entry in book for case in _cases(entry))
+    theirs = _observed("theirs", work, checkout)
+    _print_failures(theirs)
+    is_good = True
+    for row in check_rows(EXPECTED):
+        print(f"docs/differences.md has no row {row!r}")
+        is_good = False
+    for side in sides:
+        with ThreadPoolExecutor(_PARTS) as pool:
+            parts = list(pool.map(partial(_observed, "ours", work, checkout, side), range(_PARTS)))
+        ours = {key: one for part in parts for key, one in part.items()}
+        made = compare(theirs, ours, EXPECTED if side == "none" else STAYS)
+        alike = sorted(made.same_for_all_models)
+        made.same_for_all_models.clear()
+        differing = {one.task for one in made.differences} | set(made.failures)
+        equal = {case.partition("@")[0] for case in made.tasks - set(alike) - differing}
+        counted = Counter(families[case] for case in {one.partition("@")[0] for one in made.tasks})
+        title = "with --parity ulmeval" if side != "none" else "as Polymeter scores by itself"
+        is_good = print_comparison(made, title, 0) and is_good
+        print(f"  by family: {', '.join(f'{name} {count}' for name, count in sorted(counted.items()))}")
+        print(f"  the same for all models, so not counted: {', '.join(alike) or 'none'}")
+        print(f"  {len(equal)} names are equal")
+        is_good = is_good and (only != "*" or side == "none" or len(equal) >= _LEAST)
+    return is_good
+
+
+def census(work: Path) -> bool:
+    """List and load the classes of the checkout, and print what fails, and why; whether enough of them do."""
+    from conformance.vlmevalkit.census import census_of
+
+    checkout = _checkout()
+    return checkout is not None and census_of(checkout)
+
+
+def _checkout() -> Path | None:
+    named = os.environ.get(CHECKOUT)
+    checkout = Path(named).expanduser().resolve() if named else None
+    if checkout is None or not (checkout / "vlmeval" / "dataset").is_dir():
+        print(f"{CHECKOUT} names no checkout of VLMEvalKit, which is on no package index: {CHECKOUT}=FOLDER")
+        return None
+    return checkout
+
+
+def _book(seed: int, work: Path, checkout: Path, only: str) -> list[dict[str, Any]]:
+    """Rows and answers of all sets that can read generated rows; the others are named with the reason."""
+    log = work / "prepare.log"
+    log.unlink(missing_ok=True)
+    arguments = [str(work), str(checkout), "--seed", str(seed), "--only", only.partition("@")[0]]
+    run_child(python_of(_ENVIRONMENT), "conformance.vlmevalkit.prepare", arguments, environment=_VARIABLES, log=log)
+    book = [json.loads(line) for line in (work / "book.jsonl").read_text(encoding="utf-8").splitlines()]
+    reasons = {entry["name"]: entry["failure"] for entry in book if "failure" in entry}
+    print(f"{len(book) - len(reasons)} of {len(book)} sets read generated rows; the others:")
+    for name, why in reasons.items():
+        print(f"  {name}: {why[:_SHOWN_REASONS]}")
+    return book
+
+
+def _cases(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A set with a judge, and without one where its class can score so."""
+    if "failure" in entry:
+        return
+    for judge in entry["judges"]:
+        name = entry["name"] if judge == entry["judges"][0] else f"{entry['name']}@rules"
+        yield {
+            "name": name,
+            "dataset": entry["name"],
+            "family": entry["family"],
+            "judge": judge,
+            "answers": entry["answers"],
+        }
+
+
+_VARIABLES = {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "PYTHONHASHSEED": "0", "OPENAI_API_KEY": ""}
+
+
+def _observed(tool: str, work: Path, checkout: Path, side: str = "", part: int = 0) -> Observations:
+    """What one tool makes of the cases, or of a part of them, in one process."""
+    label = f"{tool}-{side}-{part}" if side else tool
+    out, log = work / f"{label}.jsonl", work / f"{label}.log"
+    out.unlink(missing_ok=True)
+    log.unlink(missing_ok=True)
+    which = ["--parity", side, "--part", str(part), "--parts", str(_PARTS)]
+    arguments = [str(work), str(checkout), str(out), *(which if side else [])]
+    run_child(python_of(_ENVIRONMENT), f"conformance.vlmevalkit.{tool}", arguments, environment=_VARIABLES, log=log)
+    return read_observations(out)
+
+
+def _print_failures(theirs: Observations) -> None:
+    """Print the cases that the original itself cannot score with some model."""
+    failed = {case: one.failure for (case, _), one in theirs.items() if one.failure}
+    for case, why in sorted(failed.items()):
+        print(f"  not compared, fails there: {case}: {why[:_SHOWN_REASONS]}")
