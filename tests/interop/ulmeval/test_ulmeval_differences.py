@@ -239,3 +239,10 @@ def test_an_answer_key_that_is_no_letter(tmp_path: Path, parity: str, expected: 
     with guest_context_with(parity=parity_with(parity)):
         data = evaluate_rows(None, table.assign(prediction="B"), table, 1, str(tmp_path / "x.pkl"))
     assert [None if pd.isna(hit) else hit for hit in data["hit"]] == expected
+
+
+def test_a_single_image_of_vlmevalkit_stays_a_png_at_parity(tmp_path: Path) -> None:
+    with guest_context_with(parity=parity_with("ulmeval")):
+        (path,) = write_images("7", png(), None, tmp_path, ".png")
+    with pil.open(path) as image:
+        assert (Path(path).name, image.format, image.getpixel((0, 0))) == ("7.png", "PNG", (255, 0, 0))

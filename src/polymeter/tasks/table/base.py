@@ -219,6 +219,8 @@ class ImageBaseDataset(_TableDataset):
     """
 
     MODALITY = "IMAGE"
+    dumped_again_as = ".jpg"
+    """At parity, the format in which ``dump_image`` encodes a single image again; VLMEvalKit's is ``.png``."""
     skip_noimg = True
 
     def __init__(self, dataset: str = _DEFAULT, skip_noimg: bool = True) -> None:
@@ -263,7 +265,7 @@ class ImageBaseDataset(_TableDataset):
         images = row.get("image")
         paths = row.get("image_path")
         if not is_empty(images):
-            files = write_images(_index_of(row), images, paths, Path(self.img_root))
+            files = write_images(_index_of(row), images, paths, Path(self.img_root), self.dumped_again_as)
             return [self._fetched(file, row, "image") if is_elsewhere(file) else file for file in files]
         if not is_empty(paths):
             return [self._existing(path, row) for path in listed(paths, _index_of(row), "image_path")]

@@ -65,6 +65,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     with naming_its_place(spec.file, lambda error: _line_of_data(spec)):
         with naming_missing_data(dataset_named(spec)):
             instance = make_instance(cls, spec, context.data, options, context)
+        if is_of_vlmeval(spec.file):
+            instance.dumped_again_as = ".png"
         check_data_is_read(spec, instance, context.data)
         spec = with_protocol(spec, instance)
         set_up(dataset_named(spec), instance, options)

@@ -24,7 +24,7 @@ _FLATTENED = ("RGBA", "P", "LA")
 _WRITING = threading.Lock()  # two rows may have the same name, and be written at the same time
 
 
-def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
+def write_images(index: Any, images: Any, paths: Any, root: Path, again_as: str = ".jpg") -> list[str]:
     """Write a row's images.
 
     Args:
@@ -32,6 +32,7 @@ def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
         images: Its cell of the column ``image``: base64, or a list of it, also printed.
         paths: Its cell of the column ``image_path``, if there is one.
         root: The folder.
+        again_as: At parity, the format in which a single image without a path is encoded again, as a suffix.
 
     Returns:
         Absolute paths in order; for an image at a URL, the URL.
@@ -41,7 +42,8 @@ def write_images(index: Any, images: Any, paths: Any, root: Path) -> list[str]:
     """
     cells = listed(images, index, "image")
     names = _image_names(paths, len(cells), index)
-    return [_write(cell, number, names, index, root) for number, cell in enumerate(cells)]
+    suffix = ".png" if names[1:] else again_as
+    return [_write(cell, number, names, index, root, suffix) for number, cell in enumerate(cells)]
 
 
 def listed(cell: Any, index: Any, column: str) -> list[str]:
@@ -65,12 +67,12 @@ def is_empty(value: Any) -> bool:
     return is_nothing(value) or (isinstance(value, (list, tuple)) and not value)
 
 
-def _write(cell: str, number: int, names: Sequence[str], index: Any, root: Path) -> str:
+def _write(cell: str, number: int, names: Sequence[str], index: Any, root: Path, again_as: str) -> str:
     if is_elsewhere(cell):
         return cell
     data, suffix = image_in(cell, index)
     if guest_context().parity.on("dumped-image-as-jpeg"):
-        suffix = ".png" if names[1:] else ".jpg"
+        suffix = again_as
         given = os.path.splitext(names[number])[1] if names else ""
         data = _encoded_again(data, given or suffix, index)
     if names and _is_below(root, names[number]):
