@@ -77,7 +77,9 @@ def test_a_dataset_without_a_row_in_the_run_is_left_out(tree: Path, tmp_path: Pa
 
 def test_mappings_are_joined_under_the_names_of_the_datasets(tree: Path, tmp_path: Path) -> None:
     (tree / "words.py").write_text(WORDS.replace("RESULT", "{'rows': len(data)}"))
-    assert values(run(tree, tmp_path)) == {"Both_a:rows": 2, "Both_b:rows": 3}
+    done = run(tree, tmp_path)
+    assert values(done) == {"Both_a:rows": 2, "Both_b:rows": 3}
+    assert [item["n"] for item in done.results["tasks"]["Both"]["results"]] == [2, 3]
 
 
 def test_a_collection_of_several_types_is_refused(tree: Path, tmp_path: Path) -> None:

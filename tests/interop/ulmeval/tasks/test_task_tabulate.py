@@ -98,9 +98,15 @@ def test_a_row_of_a_table_with_a_count_rests_on_it() -> None:
 
 
 def test_a_type_of_the_table_says_how_many_rows_a_number_rests_on() -> None:
-    columns = {"discipline": {"culture": 3, "time": 2}, "l2": {"clock": 1}}
+    columns = {
+        "discipline": {"culture": frozenset({0, 1, 2}), "time": frozenset({3, 4})},
+        "l2": {"clock": frozenset({2, 3, 5}), "now": frozenset({1})},
+    }
     assert rows_of_type(("coarse_valid", "CULTURE"), columns) == 3
     assert rows_of_type(("L2_score", "time", "Clock"), columns) == 1
+    assert rows_of_type(("time", "now"), columns) == 1
+    assert rows_of_type(("culture:Accuracy",), columns) == 3
+    assert rows_of_type(("l2=clock", "Overall"), columns) == 3
     assert rows_of_type(("coarse_valid", "overall"), columns) is None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -119,18 +118,19 @@ def single_process() -> AbstractContextManager[None]:
     return environment_set(_WORLD)
 
 
-def _types(frame: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """The columns whose values several rows share, such as types and categories: value in lower case → number of
-    rows.
-    """
-    columns: dict[str, dict[str, int]] = {}
+def _types(frame: pd.DataFrame) -> dict[str, dict[str, frozenset[int]]]:
+    """The columns whose values several rows share, such as types and categories: value in lower case → the rows."""
+    columns: dict[str, dict[str, frozenset[int]]] = {}
     for name in frame.columns:
         texts = [
             value.strip().lower() for value in frame[name] if isinstance(value, str) and len(value) <= _LONGEST_TYPE
         ]
-        counts = Counter(text for text in texts if text)
-        if len(texts) == len(frame) and len(counts) < len(frame):
-            columns[str(name)] = dict(counts)
+        rows: dict[str, list[int]] = {}
+        for number, text in enumerate(texts):
+            rows.setdefault(text, []).append(number)
+        rows.pop("", None)
+        if len(texts) == len(frame) and len(rows) < len(frame):
+            columns[str(name)] = {text: frozenset(numbers) for text, numbers in rows.items()}
     return columns
 
 

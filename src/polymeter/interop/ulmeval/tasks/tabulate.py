@@ -87,19 +87,22 @@ def numbers(returned: Any) -> dict[str, TableNumber]:
     return found
 
 
-def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, int]]) -> int | None:
-    """Return the number of rows that a number rests on, if a key that leads to it is a value of one of the table's
-    columns (a type, a category, a discipline): the rows with that value; ``None`` if no key is.
+def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, frozenset[int]]]) -> int | None:
+    """Return the number of rows that a number rests on, if keys that lead to it are values of the table's columns (a
+    type, a category, a discipline): the rows with all of these values, or with the last of them if no row has all;
+    ``None`` if no key is one. Of ``DATASET:KEY`` and ``COLUMN=VALUE``, dataset and value count as keys too.
 
     Args:
         path: The keys, the outermost first.
-        columns: Column → value in lower case → number of rows.
+        columns: Column → value in lower case → the rows.
     """
-    for key in reversed(path):
-        for counts in columns.values():
-            if key.strip().lower() in counts:
-                return counts[key.strip().lower()]
-    return None
+    found = [rows for key in path if (rows := _rows_with(key.strip().lower(), columns)) is not None]
+    return len(frozenset.intersection(*found) or found[-1]) if found else None
+
+
+def _rows_with(key: str, columns: Mapping[str, Mapping[str, frozenset[int]]]) -> frozenset[int] | None:
+    keys = (key, key.partition(":")[0], key.rpartition("=")[2])
+    return next((values[one] for one in keys for values in columns.values() if one in values), None)
 
 
 def as_json(returned: Any) -> Any:
