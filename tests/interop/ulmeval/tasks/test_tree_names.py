@@ -6,6 +6,9 @@ import pytest
 
 from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import Catalog, Root
+from polymeter.guests import contained
+from polymeter.guests.shims.finder import switch_on_shims
+from polymeter.interop.ulmeval.shim.ulmeval import datasets
 from polymeter.interop.ulmeval.tasks.index import index
 from polymeter.interop.ulmeval.tasks.specs import describe, load
 
@@ -170,3 +173,15 @@ def test_a_listing_is_the_same_from_the_cache(tree: Path, tmp_path: Path) -> Non
     (tree / "later.py").write_text(LATER.replace("'L'", "'Longer'"))
     changed = index([Root(tree)], cache)
     assert ("L" in changed.entries, "Longer" in changed.entries) == (False, True)
+
+
+def test_presets_are_built_by_their_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = "    def __init__(self, dataset, **arguments):\n        self.made = (dataset, arguments)\n"
+    (tree / "gui/screens.py").write_text(f"from vlmeval.dataset import VideoBaseDataset\n{SCREENS}{made}")
+    catalog = index([Root(tree)])
+    monkeypatch.setattr(datasets, "_catalog", lambda: catalog)
+    assert ("P_subs" in datasets.PRESETS, "S1" in datasets.PRESETS, len(datasets.PRESETS)) == (True, False, 8)
+    with contained():
+        switch_on_shims()
+        assert datasets.build_dataset("P_8frame", area=1).made == ("S1", {"nframe": 8, "area": 1})
+        assert datasets.PRESETS["S2_1fps"]().made == ("S2", {"fps": 1.0})

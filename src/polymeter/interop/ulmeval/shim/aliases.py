@@ -74,10 +74,17 @@ _FILES = same_names(
     "dump get_eval_file_format get_eval_file_path get_intermediate_file_path get_pred_file_format get_pred_file_path",
 )
 _VIDEOS = same_names(f"{_VIDEO}.base", "VideoBaseDataset") | same_names(f"{_VIDEO}.concat", "ConcatVideoDataset")
+_PRESETS = {"supported_video_datasets": f"{_SHIM}.ulmeval.datasets:PRESETS"}
 _READING = same_names(f"{_SHIM}.vlmeval.multiple_choice", "extract_answer_from_item prefetch_answer")
 
 VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
-    "vlmeval": same_names("polymeter", "__version__"),
+    "vlmeval": {
+        **same_names("polymeter", "__version__"),
+        # Two of its files of scoring import these from here, where older versions had them.
+        **same_names(f"{_SHIM}.vlmeval.file", "dump"),
+        **same_names(f"{_SMP}.file", "load"),
+        **_PARALLEL,
+    },
     "vlmeval.config": {"supported_VLM": f"{_MODELS}.native:supported_ULM"},
     "vlmeval.dataset": {
         **_DATASETS,
@@ -89,12 +96,16 @@ VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
         **_JUDGES,
         **_READING,
         **_VIDEOS,
+        **same_names(f"{_SHIM}.vlmeval.collections", "ConcatDataset"),
+        **same_names(f"{_SHIM}.ulmeval.datasets", "CUSTOM_DATASET DATASET_COLLECTION VIDEO_DATASET"),
+        **_PRESETS,
         "*": f"{_SHIM}.ulmeval.datasets:VLMEVAL",
     },
     "vlmeval.dataset.image_mcq": _IMAGE_CHOICE,
     "vlmeval.dataset.image_vqa": _OPEN_ANSWERS,
     "vlmeval.dataset.image_yorn": _YES_OR_NO,
     "vlmeval.dataset.text_mcq": _TEXT_CHOICE,
+    "vlmeval.dataset.video_dataset_config": _PRESETS,
     "vlmeval.dataset.video_base": same_names(f"{_VIDEO}.base", "VideoBaseDataset"),
     "vlmeval.dataset.video_concat_dataset": same_names(f"{_VIDEO}.concat", "ConcatVideoDataset"),
     "vlmeval.dataset.utils": {**_JUDGES, **_READING, **same_names(f"{_SHIM}.vlmeval.vqa_eval", "levenshtein_distance")},

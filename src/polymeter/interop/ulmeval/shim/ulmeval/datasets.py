@@ -6,26 +6,30 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polymeter.core.errors import GUEST_PREFIX
 from polymeter.guests.held import hand_over
 from polymeter.interop.ulmeval.shim.ulmeval import LateNames
+from polymeter.interop.ulmeval.tasks.listing.presets import PRESETS as PRESET_FILE
 from polymeter.tasks.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.tasks.table.files.roots import find_data_root
 from polymeter.tasks.table.instances import open_dataset
 
 if TYPE_CHECKING:
-    from polymeter.core.names.catalog import Catalog
+    from polymeter.core.names.catalog import Catalog, Entry
     from polymeter.core.task import TaskSpec
 
 _FORMATS = ("dataset_class", "table")
 _VIDEO_BASE = "polymeter.interop.ulmeval.shim.vlmeval.video.base"
 IMAGE_DATASET: list[type] = []  # of the process, as in ULMEvalKit: a user's file appends to it
 TEXT_DATASET: list[type] = []  # likewise
+VIDEO_DATASET: list[type] = []  # likewise, as in VLMEvalKit
+CUSTOM_DATASET: list[type] = []
+DATASET_COLLECTION: list[type] = []
 DATASET_CLASSES: list[type] = []
 """Classes that a file has put into these lists come before all others."""
 
@@ -35,8 +39,10 @@ def build_dataset(dataset_name: str, **kwargs: Any) -> Any:
 
     Args:
         dataset_name: Its name.
-        **kwargs: Passed to its class.
+        **kwargs: Passed to its class. Of a preset, they replace its own arguments.
     """
+    if dataset_name in PRESETS:
+        return PRESETS[dataset_name](**kwargs)
     cls = _class_of(dataset_name)
     if cls is None:
         warnings.warn(f"There is no dataset {dataset_name!r}; name its file with --include-path.", stacklevel=2)
@@ -97,7 +103,7 @@ def _best(defined: list[type], listed: Callable[[], Any]) -> Any:
     """Of defined classes, the first in the lists or of the script itself; else the class in the user's folders; else
     the first of the other files that this process has loaded.
     """
-    in_lists = {*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET}
+    in_lists = {*_listed_classes()}
     own = next((cls for cls in defined if cls in in_lists or not cls.__module__.startswith(GUEST_PREFIX)), None)
     best = own or listed() or next(iter(defined), None)
     if best is not None and best.__module__.startswith(GUEST_PREFIX):
@@ -107,12 +113,17 @@ def _best(defined: list[type], listed: Callable[[], Any]) -> Any:
 
 def _classes() -> Iterator[type]:
     """The classes in the lists, then those that have been defined, latest first."""
-    yield from [*DATASET_CLASSES, *IMAGE_DATASET, *TEXT_DATASET]
+    yield from _listed_classes()
     bases: list[type] = [TextBaseDataset, ImageBaseDataset, *_video_bases()]
     while bases:
         subclasses: list[type] = type.__subclasses__(bases.pop())
         yield from (cls for cls in reversed(subclasses) if not cls.__module__.startswith("polymeter."))
         bases.extend(subclasses)
+
+
+def _listed_classes() -> list[type]:
+    """The classes in the lists, in the order in which the kits search them."""
+    return [*DATASET_CLASSES, *IMAGE_DATASET, *VIDEO_DATASET, *TEXT_DATASET, *CUSTOM_DATASET, *DATASET_COLLECTION]
 
 
 def _video_bases() -> Iterator[type]:
@@ -171,5 +182,33 @@ def _named(name: str) -> object | None:
     return supported_datasets() if name == "SUPPORTED_DATASETS" else class_named(name)
 
 
+class _Presets(Mapping[str, Callable[..., Any]]):
+    """The presets in the user's folders, as ``supported_video_datasets`` has them. One that is asked for is loaded."""
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        from polymeter.core.names.registries import FORMATS
+        from polymeter.interop.ulmeval.tasks.loading import load_class
+
+        entry = self._entries().get(name)
+        if entry is None:
+            raise KeyError(name)
+        (spec,) = FORMATS.get(entry.format).load(entry, _catalog()).tasks
+        return partial(load_class(spec), dataset=spec.config["dataset"], **spec.config["arguments"])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries()
+
+    @staticmethod
+    def _entries() -> dict[str, Entry]:
+        return {entry.name: entry for entry in _catalog() if entry.file.name == PRESET_FILE}
+
+
+PRESETS = _Presets()
 ULMEVAL = LateNames("ulmeval.dataset", _named, ["SUPPORTED_DATASETS"])
 VLMEVAL = LateNames("vlmeval.dataset", _named, ["SUPPORTED_DATASETS"])
