@@ -13,11 +13,13 @@ from polymeter.core.model import ModelSpec
 from polymeter.interop.ulmeval.config import NamedObject, UlmevalConfig
 from polymeter.interop.ulmeval.model_names import MODEL_KEY, ListedModel, choose_model
 from polymeter.interop.ulmeval.models.loading import find_wrapper
+from polymeter.interop.ulmeval.models.native import supported_ULM
 from polymeter.interop.ulmeval.models.vlmevalkit import listed_names
 from polymeter.interop.ulmeval.models.vlmevalkit.endpoints import API_CLASSES, KEY, endpoint_of
 from polymeter.interop.ulmeval.models.vlmevalkit.names import checked_out, configuration_beside, supported
 from polymeter.interop.ulmeval.vlmevalkit.kit import VlmevalKit
 from polymeter.interop.ulmeval.vlmevalkit.status import StatusFile
+from tests.helpers.openai_stub import OpenAIStub, chat
 
 PLAIN = UlmevalConfig()
 KIT = VlmevalKit(StatusFile([], mode="all", reuse=False, reuse_aux="all"))
@@ -199,6 +201,20 @@ def test_fwd_api_reaches_every_model_through_openais_protocol(monkeypatch: pytes
     monkeypatch.setenv("FWD_API", "1")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     assert endpoint_of("Gemini", {"model": "gemini-x"}).backend == "openai"
+
+
+def test_a_script_asks_an_endpoint_of_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIStub(lambda received: chat("a cat")) as stub:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_API_BASE", f"{stub.base_url}/chat/completions")
+        own = supported_ULM["GPT4o_20240806"](temperature=0.5)
+        assert own.generate("What is it?") == "a cat"
+    sent = stub.bodies[-1]
+    assert (sent["model"], sent["temperature"]) == ("gpt-4o-2024-08-06", 0.5)
+    with pytest.raises(PlanError, match="needs the tool's wrapper"):
+        supported_ULM["InternVL3-8B"]()
+    with pytest.raises(KeyError):
+        supported_ULM["GPT4oo-none"]
 
 
 def test_weights_of_a_known_architecture_run_without_the_wrapper() -> None:

@@ -11,14 +11,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.guest_context import weights_place
 from polymeter.core.model import Model
 from polymeter.core.names.registries import MODELS
+from polymeter.core.names.systems import load
 from polymeter.guests.wrappers import parameters
+from polymeter.interop.ulmeval.models.vlmevalkit.names import supported_name
 
+_LISTED_VLM = "polymeter.interop.ulmeval.models.vlmevalkit.scripted:ListedVlm"
 _WRAPPER = "Your own wrapper runs as --model ulm:NAME --model-path FILE."
 
 
@@ -149,7 +152,8 @@ CLASSES: Mapping[str, str] = {
 
 class Zoo(dict[str, Callable[..., Any]]):
     """Names of models, each with a function that makes the model: ``supported_ULM["Janus-Pro-1B"]()``. Punctuation and
-    case of a name do not matter. A user's file may add names and replace ours.
+    case of a name do not matter. A user's file may add names and replace ours. VLMEvalKit's names are looked up, and
+    not among the keys.
 
     Args:
         make: ``(name, model_path=…, **arguments) → model``, for ULMEvalKit's own.
@@ -181,6 +185,8 @@ class Zoo(dict[str, Callable[..., Any]]):
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         exact = _same(name, self)
+        if not exact and supported_name(name):
+            return partial(cast(Callable[..., Any], load(_LISTED_VLM)), supported_name(name))
         if not exact:
             raise KeyError(f"There is no ULM {name!r}. {did_you_mean(name, self)}".rstrip())
         return self[exact]
