@@ -119,10 +119,36 @@ def test_videos_of_one_name_in_two_folders_have_frames_of_their_own(tmp_path: Pa
     assert seen.numbers() == {"a": [8, 16, 24, 32], "b": [12, 24, 36, 48]}
 
 
+NAMED_BY_QUESTION = CLASS.replace('self.save_video_frames(line["video"])', "self.save_clue(line)")
+SAVE_CLUE = """
+    def save_clue(self, line):
+        import os
+        import decord
+        from PIL import Image
+        path = osp.join(self.frame_root, str(line["index"]), "clue.jpg")
+        os.makedirs(osp.dirname(path), exist_ok=True)
+        if not osp.exists(path):
+            reader = decord.VideoReader(osp.join(self.data_root, line["video"] + ".mp4"))
+            Image.fromarray(reader[len(reader) // 2].asnumpy()).save(path)
+        return [path]
+"""
+
+
+def test_files_that_a_class_names_itself_are_kept_by_content_too(tmp_path: Path) -> None:
+    file = make_clips(tmp_path, SAVE_CLUE, code=NAMED_BY_QUESTION)
+    seen, model = seeing()
+    run_clips(file, tmp_path / "a", model=model, arguments={"nframe": 1})
+    assert seen.numbers()["What swims?"] == [20]
+    make_clips(tmp_path, SAVE_CLUE, code=NAMED_BY_QUESTION, n_frames=60)
+    seen, model = seeing()
+    run_clips(file, tmp_path / "b", model=model, arguments={"nframe": 1})
+    assert seen.numbers()["What swims?"] == [30]
+
+
 def test_a_frame_that_a_killed_process_left_unfinished_is_written_anew(tmp_path: Path) -> None:
     file = make_clips(tmp_path)
     run_clips(file, tmp_path / "a", model=seeing()[1], arguments={"nframe": 4})
-    frame = next((tmp_path / "LMUData/images/Clips/pond").rglob("frame-2-of-4.jpg"))
+    frame = next((tmp_path / "LMUData/images/Clips").rglob("pond/*/frame-2-of-4.jpg"))
     frame.write_bytes(frame.read_bytes()[:200])
     seen, model = seeing()
     run_clips(file, tmp_path / "b", model=model, arguments={"nframe": 4})
@@ -267,5 +293,5 @@ def test_frames_have_the_pixels_of_the_video(tmp_path: Path) -> None:
     expected = picked_frames(tmp_path / "again.mp4", lambda times, end: [8, 16, 24, 32])
     for number, image in enumerate(expected, 1):
         image.save(tmp_path / "frame.jpg")
-        written = next((tmp_path / "LMUData/images/Clips/pond").rglob(f"frame-{number}-of-4.jpg"))
+        written = next((tmp_path / "LMUData/images/Clips").rglob(f"pond/*/frame-{number}-of-4.jpg"))
         assert (np.asarray(pil.open(written)) == np.asarray(pil.open(tmp_path / "frame.jpg"))).all()

@@ -81,10 +81,11 @@ def prompt_of_position(instance: Any, prompts: VideoPrompts, line: Any) -> Any:
         prompts: How it is shown.
         line: The position of the row, or for packed questions that of the video.
     """
+    table, show_row = instance.data, getattr(instance, "show_row", None)
     if prompts.is_packed:
         line = instance.videos[line]
-    else:
-        instance.asked_row = instance.data.iloc[line]
+    if callable(show_row):
+        show_row(table[table[_VIDEO] == line].iloc[0] if prompts.is_packed else table.iloc[line])
     return instance.build_prompt(line, video_llm=prompts.is_whole)
 
 

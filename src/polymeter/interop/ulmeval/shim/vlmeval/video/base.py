@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["VideoBaseDataset"]
 
 _NEEDED = ("question", "video")
+_ROOT = "frame_root"
 
 
 @own_class
@@ -52,7 +54,7 @@ class VideoBaseDataset:
 
     data: pd.DataFrame
     data_path = ""
-    asked_row: Mapping[str, Any] = {}
+    _row: Mapping[str, Any] = {}
     """The row for which a prompt is being made, as far as that is known."""
 
     def __init__(self, dataset: str = "MMBench-Video", pack: bool = False, nframe: int = 0, fps: float = -1) -> None:
@@ -89,6 +91,19 @@ class VideoBaseDataset:
     def supported_datasets(cls) -> list[str]:
         """The names of the datasets that this class can load; may be overridden."""
         return list(cls.DATASET_URL)
+
+    def show_row(self, row: Mapping[str, Any]) -> None:
+        """Note the row for which a prompt is made next. Every folder of frames that the class has, whatever it calls
+        the files in it, becomes one for the content of the row's video.
+        """
+        roots: dict[str, str] | None = vars(self).get("_frame_roots")
+        if roots is None:
+            roots = {name: root for name, root in vars(self).items() if _ROOT in name and isinstance(root, str)}
+            self._frame_roots = roots
+        self._row = dict(row)
+        mark = self._files.mark_of(self._row)
+        for name, root in roots.items():
+            setattr(self, name, os.path.join(root, mark))
 
     def frame_paths(self, video: str) -> list[str]:
         """The files for the frames of a video, by count. Their folder exists."""
@@ -161,12 +176,13 @@ class VideoBaseDataset:
         return table
 
     def _frame_folder(self, video: str) -> str:
-        files: VideoFiles | None = vars(self).get("_video_files")
-        if files is None:
-            files = self._video_files = VideoFiles(Path(self.data_root))
-        folder = os.path.join(self.frame_root, video, files.mark(video, dict(self.asked_row)))
+        folder = os.path.join(self.frame_root, video, self._files.mark(video, self._row))
         os.makedirs(folder, exist_ok=True)
         return folder
+
+    @cached_property
+    def _files(self) -> VideoFiles:
+        return VideoFiles(Path(self.data_root))
 
 
 def _checked(data: Any, where: str) -> pd.DataFrame:

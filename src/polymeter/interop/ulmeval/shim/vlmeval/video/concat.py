@@ -59,6 +59,9 @@ class ConcatVideoDataset(VideoBaseDataset):
         self.data = data
         self.videos = sorted(set(data["video"]))
 
+    def show_row(self, row: Any) -> None:
+        """Nothing: the parts have the videos."""
+
     @classmethod
     def supported_datasets(cls) -> list[str]:
         """None by itself; subclasses name theirs."""
@@ -70,7 +73,7 @@ class ConcatVideoDataset(VideoBaseDataset):
             line = self.data.iloc[line]
         part = self.dataset_map[line[_PART]]
         own = part.data[part.data["index"] == line[_OWN_INDEX]].iloc[0].copy()
-        part.asked_row = own
+        part.show_row(own)
         return part.build_prompt(own, video_llm)
 
     def evaluate(self, eval_file: str, **judge_kwargs: Any) -> pd.DataFrame:

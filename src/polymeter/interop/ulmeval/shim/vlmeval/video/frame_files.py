@@ -18,6 +18,7 @@ from polymeter.core.media.sources import digest
 
 _BLOCK = 1 << 16
 _MARK = 12
+_PATHS = ("video_path", "video_file")
 _END_OF_JPEG = b"\xff\xd9"
 _SUFFIXES = frozenset({".mp4", ".mkv", ".webm", ".avi", ".mov", ".m4v", ".mpg", ".mpeg", ".gif", ".flv", ".ts", ".wmv"})
 
@@ -46,6 +47,17 @@ class VideoFiles:
             states = [content_state(path) for path in files]
             self._marks[files] = digest("\n".join(states).encode())[:_MARK] if states else ""
         return self._marks[files]
+
+    def mark_of(self, row: Mapping[str, Any]) -> str:
+        """Return a mark of the content of a row's video, and of the part of it that is shown if the row states one
+        (``bound``, ``start``, ``end``); empty if the video is not found.
+        """
+        places = [self._root / str(row[name]) for name in _PATHS if isinstance(row.get(name), str)]
+        place = next((path for path in places if path.is_file()), None)
+        name = str(place) if place is not None else str(row.get("video") or "")
+        mark = self.mark(name, row) if name else ""
+        part = [row.get("start"), row.get("end")] if mark and row.get("bound") in (True, "True") else []
+        return digest(f"{mark}{part}".encode())[:_MARK] if part else mark
 
     def _nearest(self, files: list[Path], row: Mapping[str, Any]) -> list[Path]:
         """Of several files those whose paths have the most cells of a row in them, such as the folder of the video."""
