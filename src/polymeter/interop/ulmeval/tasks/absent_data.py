@@ -42,7 +42,7 @@ def naming_missing_data(dataset: str) -> Iterator[None]:
     place where it looks for it.
 
     Raises:
-        DataError: if its data is not there.
+        DataError: if its data is missing.
     """
     try:
         yield

@@ -92,14 +92,14 @@ def _bindings(node: ast.stmt, known: Mapping[str, Any]) -> Iterator[tuple[str, A
 
 
 def _items(node: ast.For, known: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """What each round of a loop binds to its names; ``None`` if that is not known, or a round may end early."""
+    """The values that each round of a loop binds to its names; ``None`` if they are unknown, or a round may end early."""
     if node.orelse or any(isinstance(item, (ast.Break, ast.Continue, ast.Return)) for item in ast.walk(node)):
         return None
     return _rounds(node.target, value_of(node.iter, known))
 
 
 def _rounds(target: ast.expr, values: Any) -> list[dict[str, Any]] | None:
-    """What each value of a list binds to a name, or to several; ``None`` if it is not known."""
+    """The names that each value of a list is bound to, with their values; ``None`` if they are unknown."""
     values = list(values) if isinstance(values, (list, dict)) else None
     if values is None or len(values) > _MOST_ITEMS:
         return None

@@ -28,7 +28,7 @@ _SUBTITLES = b"pysubs2"
 
 @dataclass(frozen=True, slots=True)
 class VideoPrompts:
-    """How a benchmark over videos is shown to a model.
+    """The way in which a benchmark over videos is shown to a model.
 
     Attributes:
         is_whole: Whether the model is shown whole videos, and not frames that its class has written.
@@ -96,7 +96,7 @@ def modalities_of(instance: Any, prompts: VideoPrompts) -> frozenset[Modality]:
 
 
 def own_rule(instance: Any, prompts: VideoPrompts, stated: Showing) -> Showing:
-    """What is shown of whole videos: as many frames, or at the rate, as the class states. VLMEvalKit sets the same on a
+    """The frames shown of whole videos: their number, or their rate, as the class states. VLMEvalKit sets the same on a
     model; which frames these are is the model's own choice.
     """
     nframe, fps = getattr(instance, "nframe", 0) or 0, getattr(instance, "fps", 0) or 0

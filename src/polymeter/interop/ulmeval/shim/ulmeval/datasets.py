@@ -28,8 +28,8 @@ _VIDEO_BASE = "polymeter.interop.ulmeval.shim.vlmeval.video.base"
 IMAGE_DATASET: list[type] = []  # of the process, as in ULMEvalKit: a user's file appends to it
 TEXT_DATASET: list[type] = []  # likewise
 VIDEO_DATASET: list[type] = []  # likewise, as in VLMEvalKit
-CUSTOM_DATASET: list[type] = []
-DATASET_COLLECTION: list[type] = []
+CUSTOM_DATASET: list[type] = []  # likewise
+DATASET_COLLECTION: list[type] = []  # likewise
 DATASET_CLASSES: list[type] = []
 """Classes that a file has put into these lists come before all others."""
 

@@ -1,4 +1,4 @@
-"""Files of dataset classes as the index reads them: a file is read once, and remembered while it stays as it is."""
+"""Files of dataset classes as the index reads them: a file is read once, and remembered while it is unchanged."""
 
 from __future__ import annotations
 

@@ -80,6 +80,7 @@ def classes_near(path: Path) -> dict[str, tuple[DatasetFile, DatasetClass]]:
     return {item.name: (file, item) for file in files for item in file.classes if item.name in names}
 
 
+# A file that presets refer to is read for each of them.
 @lru_cache(maxsize=16)
 def _names_in(path: Path, size: int, mtime_ns: int) -> frozenset[str]:
     return frozenset(node.id for node in ast.walk(tree_of(path, bytes_of(path))) if isinstance(node, ast.Name))
