@@ -92,7 +92,7 @@ def _bindings(node: ast.stmt, known: Mapping[str, Any]) -> Iterator[tuple[str, A
 
 
 def _items(node: ast.For, known: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The values that each round of a loop binds to its names; ``None`` if they are unknown, or a round may end early."""
+    """The values that each round of a loop binds to names; ``None`` if they are unknown, or a round may end early."""
     if node.orelse or any(isinstance(item, (ast.Break, ast.Continue, ast.Return)) for item in ast.walk(node)):
         return None
     return _rounds(node.target, value_of(node.iter, known))
