@@ -1,6 +1,7 @@
 """The names of a whole copy of VLMEvalKit, without running anything: classes that own them, presets, collections."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from polymeter.guests import contained
 from polymeter.guests.shims.finder import switch_on_shims
 from polymeter.interop.ulmeval.shim.ulmeval import datasets
 from polymeter.interop.ulmeval.tasks.index import index
+from polymeter.interop.ulmeval.tasks.listing.presets import sampled_once
 from polymeter.interop.ulmeval.tasks.specs import describe, load
 
 INIT = """\
@@ -156,6 +158,7 @@ def test_a_collection_knows_the_classes_of_its_datasets(tree: Path) -> None:
     (spec,) = load(catalog.get("All"), catalog).tasks
     members = {name: (Path(member.file).name, member.cls) for name, member in spec.config["members"].items()}
     assert members == {"A": ("choice.py", "BigChoice"), "S1": ("screens.py", "Screens")}
+    assert ("members", ["A", "S1"], tree / "__init__.py") in describe(catalog.get("All"))
     alone = index([Root(tree / "__init__.py")])
     assert load(alone.get("All"), alone).tasks[0].config["members"] == spec.config["members"]
     with pytest.raises(PlanError) as caught:
@@ -185,3 +188,23 @@ def test_presets_are_built_by_their_names(tree: Path, monkeypatch: pytest.Monkey
         switch_on_shims()
         assert datasets.build_dataset("P_8frame", area=1).made == ("S1", {"nframe": 8, "area": 1})
         assert datasets.PRESETS["S2_1fps"]().made == ("S2", {"fps": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        ({"fps": 1.0}, {"fps": 1.0, "nframe": 0}),
+        ({"fps": 1.0, "nframe": 8}, {"fps": 1.0, "nframe": 8}),
+        ({"fps": -1}, {"fps": -1}),
+        ({"subs": True}, {"subs": True}),
+    ],
+)
+def test_a_preset_by_frame_rate_takes_no_number_of_frames(arguments: dict[str, Any], passed: dict[str, Any]) -> None:
+    class Many:
+        def __init__(self, dataset="Many", nframe=64, fps=-1, subs=False): ...
+
+    class Few:
+        def __init__(self, dataset="Few", nframe=0, fps=-1, subs=False): ...
+
+    assert sampled_once(Many, arguments) == passed
+    assert sampled_once(Few, arguments) == arguments

@@ -28,6 +28,7 @@ from polymeter.interop.ulmeval.tasks.dataset import (
 )
 from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
+from polymeter.interop.ulmeval.tasks.listing.presets import ARGUMENTS, sampled_once
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval, load_class
 from polymeter.interop.ulmeval.tasks.named_tables import reading_named_table
 from polymeter.interop.ulmeval.tasks.reading import line_of_data
@@ -63,10 +64,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     options = read_run_options(context.options)
     cls, note = reading_named_table(load_class(spec), spec, context.data)
     with naming_its_place(spec.file, lambda error: _line_of_data(spec)):
-        with naming_missing_data(dataset_named(spec)):
-            instance = make_instance(cls, spec, context.data, options, context)
-        if is_of_vlmeval(spec.file):
-            instance.dumped_again_as = ".png"
+        instance = _instance_of(cls, spec, options, context)
         check_data_is_read(spec, instance, context.data)
         spec = with_protocol(spec, instance)
         set_up(dataset_named(spec), instance, options)
@@ -114,6 +112,18 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     notes = [*filter(None, [note]), *_notes(spec, instance, options, scoring)]
     reading = [_READING, file.suffix] if file.suffix != PICKLE else []
     return task_of(spec, prompting, options, context, reduce=reduce, notes=notes, reading=reading)
+
+
+def _instance_of(cls: type, spec: TaskSpec, options: TableRunOptions, context: OpenContext) -> Any:
+    """The instance of a class, and of each dataset of a collection, with the arguments of a preset."""
+    if ARGUMENTS in spec.config:
+        spec = replace(spec, config={**spec.config, ARGUMENTS: sampled_once(cls, spec.config[ARGUMENTS])})
+    with naming_missing_data(dataset_named(spec)):
+        instance = make_instance(cls, spec, context.data, options, context)
+    if is_of_vlmeval(spec.file):
+        for one in (instance, *getattr(instance, "dataset_map", {}).values()):
+            one.dumped_again_as = ".png"
+    return instance
 
 
 def _line_of_data(spec: TaskSpec) -> int:

@@ -18,17 +18,15 @@ from polymeter.core.task import GroupSpec, TaskSpec
 from polymeter.guests.reading.sources import files_behind
 from polymeter.interop.ulmeval.tasks.index import NAME
 from polymeter.interop.ulmeval.tasks.listing.members import Members, members_of
-from polymeter.interop.ulmeval.tasks.listing.presets import PRESETS, classes_near, read_presets
+from polymeter.interop.ulmeval.tasks.listing.presets import ARGUMENTS, PRESETS, classes_near, read_presets
 from polymeter.interop.ulmeval.tasks.literals import NOT_KNOWN
-from polymeter.interop.ulmeval.tasks.reading import PLAIN_BASES, URLS, DatasetClass, line_of_protocol, read_file
+from polymeter.interop.ulmeval.tasks.reading import PLAIN_BASES, SETS, URLS, DatasetClass, line_of_protocol, read_file
 from polymeter.tasks.table.files.finding import table_here
 from polymeter.tasks.table.instances import dataset_named
 
 UNKNOWN = "?"
-ARGUMENTS, DATASET, MEMBERS = "arguments", "dataset", "members"
-"""Keys of a spec: arguments that a preset gives to the constructor, the name that the class knows, and the datasets of
-a collection.
-"""
+DATASET, MEMBERS = "dataset", "members"
+"""Keys of a spec: the name that the class knows, and the datasets of a collection."""
 _ORDER = ("class", DATASET, ARGUMENTS, MEMBERS, "TYPE", "MODALITY", "url", "md5", "NUM_GENERATIONS", "METRICS", "SHOWN")
 _SCORES = ("evaluate", "evaluate_sample")
 
@@ -72,7 +70,11 @@ def describe(entry: Entry) -> list[tuple[str, Any, Path]]:
     """Return the known values of an entry: key, value, and the file. ``?`` stands for a value that only running the
     file would give.
     """
-    values = dict(_values(_written(entry)))
+    written = _written(entry)
+    values = dict(_values(written))
+    sets = written.item.values.get(SETS)
+    if isinstance(sets, Mapping) and written.dataset in sets:
+        values[MEMBERS] = sets[written.dataset]
     return [(key, values[key], entry.file) for key in _ORDER if key in values]
 
 

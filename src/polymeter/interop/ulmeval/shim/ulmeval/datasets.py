@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from polymeter.core.errors import GUEST_PREFIX
 from polymeter.guests.held import hand_over
 from polymeter.interop.ulmeval.shim.ulmeval import LateNames
+from polymeter.interop.ulmeval.tasks.listing.presets import ARGUMENTS, sampled_once
 from polymeter.interop.ulmeval.tasks.listing.presets import PRESETS as PRESET_FILE
 from polymeter.tasks.table.base import ImageBaseDataset, TextBaseDataset
 from polymeter.tasks.table.files.roots import find_data_root
@@ -193,7 +194,8 @@ class _Presets(Mapping[str, Callable[..., Any]]):
         if entry is None:
             raise KeyError(name)
         (spec,) = FORMATS.get(entry.format).load(entry, _catalog()).tasks
-        return partial(load_class(spec), dataset=spec.config["dataset"], **spec.config["arguments"])
+        cls = load_class(spec)
+        return partial(cls, dataset=spec.config["dataset"], **sampled_once(cls, spec.config[ARGUMENTS]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries())

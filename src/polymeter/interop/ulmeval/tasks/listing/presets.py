@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +19,10 @@ from polymeter.interop.ulmeval.tasks.literals import ClassName, Partial, constan
 from polymeter.interop.ulmeval.tasks.reading import DatasetClass, DatasetFile, read_file
 
 PRESETS: Final = "video_dataset_config.py"
+ARGUMENTS: Final = "arguments"
+"""The key of a spec for what a preset gives to the constructor."""
 _LIST = "supported_video_datasets"
-_DATASET = "dataset"
+_DATASET, _FRAMES, _RATE = "dataset", "nframe", "fps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,20 @@ def _presets(
         whole = [group for group in groups if all(isinstance(one, Partial) for one in group.values())]
         listed = {name: one for group in whole for name, one in group.items()}
     return {str(name): _preset(one) for name, one in listed.items() if isinstance(one, Partial)}
+
+
+def sampled_once(cls: type, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a preset as a class accepts them: of one that names a frame rate, a number of frames that is the
+    class's default is none. In VLMEvalKit such a preset fails, because the class is given both.
+
+    Args:
+        cls: The class.
+        arguments: The preset's arguments.
+    """
+    parameter = inspect.signature(cls).parameters.get(_FRAMES)
+    default = None if parameter is None else parameter.default
+    is_rate = isinstance(arguments.get(_RATE), (int, float)) and arguments[_RATE] > 0 and _FRAMES not in arguments
+    return {**arguments, _FRAMES: 0} if is_rate and isinstance(default, int) and default > 0 else dict(arguments)
 
 
 def classes_near(path: Path) -> dict[str, tuple[DatasetFile, DatasetClass]]:
