@@ -52,7 +52,9 @@ class _AbsentModule(ModuleType):
         return _AnythingType(name, (), {})
 
 
-class _AbsentFinder(MetaPathFinder, Loader):
+class AbsentFinder(MetaPathFinder, Loader):
+    """Finds an empty module in place of each module of some packages."""
+
     def __init__(self, packages: frozenset[str]) -> None:
         self._packages = packages
 
@@ -71,7 +73,7 @@ class _AbsentFinder(MetaPathFinder, Loader):
 def stand_in() -> frozenset[str]:
     """Let absent packages be imported as empty modules; their names."""
     absent = frozenset(name for name in PACKAGES if importlib.util.find_spec(name) is None)
-    sys.meta_path.append(_AbsentFinder(absent))
+    sys.meta_path.append(AbsentFinder(absent))
     return absent
 
 
