@@ -209,6 +209,16 @@ def test_an_index_is_what_the_class_made(
     assert [sample["id"] for sample in read_samples(RunFolder(tmp_path / "run"), "Mine")] == names
 
 
+def test_a_class_that_reads_no_rows_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRED_FORMAT", "json")
+    file = tmp_path / "mine.py"
+    file.write_text(CLASS.format(kit="vlmeval", indices="[1, 2, 3]"))
+    run = polymeter.evaluate("mock", "Mine", include_paths=[file], output=tmp_path / "run")
+    assert run.exit_code == 1
+    (note,) = [note for note in run.results["notes"] if "sort_values" in note]
+    assert "set it to xlsx or tsv" in note
+
+
 def test_a_script_s_predictions_are_a_spreadsheet(smp: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PRED_FORMAT", raising=False)
 

@@ -29,6 +29,8 @@ _MOST_ARTIFACTS = 100
 _LONGEST_TYPE = 64
 _WANTS_JUDGE = re.compile(r"KeyError: 'model'|\bjudge", re.IGNORECASE)
 _NAME_ONE = "The run has no judge; 'polymeter score RUN --judge SPEC' judges the existing answers."
+_ROWS = ".json"
+_NO_TABLE = "PRED_FORMAT=json gives a class a list of rows, which few of them read: set it to xlsx or tsv."
 _WORLD = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
 
 Evaluate = Callable[..., Any]
@@ -74,7 +76,7 @@ def evaluate_results(
         contained(),
         threads_for_processes(),
         single_process(),
-        _judge_missed(judge),
+        _explained(judge, path),
         boundary(ScoreError, doing),
     ):
         returned = evaluate(str(path), **judge)
@@ -145,11 +147,18 @@ def _direction(metrics: Mapping[str, bool], metric: str) -> bool | None:
 
 
 @contextmanager
-def _judge_missed(judge: Mapping[str, Any]) -> Iterator[None]:
-    """Add how to name a judge to the error of an ``evaluate`` that needs one. Authors look for it under ``model``."""
+def _explained(judge: Mapping[str, Any], path: Path) -> Iterator[None]:
+    """Add what to do to the error of an ``evaluate`` that needs a judge (authors look for it under ``model``), or that
+    was given rows where it expects a table.
+    """
     try:
         yield
     except ScoreError as error:
-        if JUDGE_MODEL in judge or error.hint or not _WANTS_JUDGE.search(error.what):
+        hint = ""
+        if JUDGE_MODEL not in judge and _WANTS_JUDGE.search(error.what):
+            hint = _NAME_ONE
+        elif path.suffix == _ROWS:
+            hint = _NO_TABLE
+        if error.hint or not hint:
             raise
-        raise ScoreError(error.what, where=error.where, hint=_NAME_ONE) from error
+        raise ScoreError(error.what, where=error.where, hint=hint) from error
