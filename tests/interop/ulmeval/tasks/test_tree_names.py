@@ -179,8 +179,12 @@ def test_a_listing_is_the_same_from_the_cache(tree: Path, tmp_path: Path) -> Non
 
 
 def test_presets_are_built_by_their_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = "    def __init__(self, dataset, **arguments):\n        self.made = (dataset, arguments)\n"
-    (tree / "gui/screens.py").write_text(f"from vlmeval.dataset import VideoBaseDataset\n{SCREENS}{made}")
+    # Its class outlives the test, so that it has no function for others to call.
+    (tree / "gui/screens.py").write_text(
+        "from vlmeval.dataset import VideoBaseDataset\nclass Screens(VideoBaseDataset):\n"
+        "    DATASET_URL = {'S1': '', 'S2': '', 'Two': ''}\n"
+        "    def __init__(self, dataset, **arguments):\n        self.made = (dataset, arguments)\n"
+    )
     catalog = index([Root(tree)])
     monkeypatch.setattr(datasets, "_catalog", lambda: catalog)
     assert ("P_subs" in datasets.PRESETS, "S1" in datasets.PRESETS, len(datasets.PRESETS)) == (True, False, 8)

@@ -22,7 +22,6 @@ from polymeter.tasks.table.instances import open_dataset
 
 if TYPE_CHECKING:
     from polymeter.core.names.catalog import Catalog, Entry
-    from polymeter.core.task import TaskSpec
 
 _FORMATS = ("dataset_class", "table")
 _VIDEO_BASE = "polymeter.interop.ulmeval.shim.vlmeval.video.base"
@@ -86,7 +85,7 @@ def class_named(class_name: str) -> type | None:
     there is none.
     """
     defined = [cls for cls in _classes() if cls.__name__ == class_name]
-    best: type | None = _best(defined, lambda: _listed_where(lambda spec: spec.config.get("class") == class_name))
+    best: type | None = _best(defined, lambda: _listed_class(class_name))
     return best
 
 
@@ -140,25 +139,35 @@ def _dataset_names(cls: Any) -> list[str]:
 
 
 def _entries() -> list[str]:
-    return [entry.benchmark for entry in _catalog() if entry.format in _FORMATS and entry.kind == "task"]
+    return [entry.benchmark for entry in _benchmarks()]
 
 
 def _listed(name: str) -> Any:
     """The class of a benchmark in the user's folders. Runs its file."""
-    return _listed_where(lambda spec: True, name)
+    entries = (entry for entry in _benchmarks() if name in (entry.name, entry.benchmark))
+    return next(map(_loaded, entries), None)
 
 
-def _listed_where(fits: Callable[[TaskSpec], bool], name: str | None = None) -> Any:
+def _listed_class(class_name: str) -> Any:
+    """The class of that name in the user's folders, if a benchmark is its own. Runs its file, and no other."""
+    from polymeter.interop.ulmeval.tasks.reading import read_file
+
+    for entry in _benchmarks():
+        owner = read_file(entry.file).owner_of(entry.benchmark, entry.protocol) if entry.file.suffix == ".py" else None
+        if owner is not None and owner.name == class_name:
+            return _loaded(entry)
+    return None
+
+
+def _benchmarks() -> Iterator[Entry]:
+    return (entry for entry in _catalog() if entry.format in _FORMATS and entry.kind == "task")
+
+
+def _loaded(entry: Entry) -> type:
     from polymeter.core.names.registries import FORMATS
     from polymeter.interop.ulmeval.tasks.loading import load_class
 
-    catalog = _catalog()
-    for entry in catalog:
-        if entry.format in _FORMATS and entry.kind == "task" and name in (None, entry.name, entry.benchmark):
-            spec = FORMATS.get(entry.format).load(entry, catalog).tasks[0]
-            if fits(spec):
-                return load_class(spec)
-    return None
+    return load_class(FORMATS.get(entry.format).load(entry, _catalog()).tasks[0])
 
 
 def _catalog() -> Catalog:
