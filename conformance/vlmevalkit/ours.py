@@ -72,7 +72,10 @@ def observe(cases: Sequence[Case], model: str, checkout: Path, work: Path, parit
             output=folder / "run",
             cache_dir=folder / "cache",
             parity=parity,
-            dialect_options={"tsv": {"judge_args": {"model": cases[0].judge}, "model_id": "scripted"}},
+            # The scripted model takes whole videos; the one of the other driver states no VIDEO_LLM.
+            dialect_options={
+                "tsv": {"judge_args": {"model": cases[0].judge}, "model_id": "scripted", "whole_videos": False}
+            },
         )
     except PolymeterError as error:
         if len(cases) > 1:

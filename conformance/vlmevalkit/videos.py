@@ -21,7 +21,7 @@ def write_videos(folder: Path, seed: int) -> None:
     for number, name in enumerate(CLIPS):
         chance = generator("video", seed, name)
         with av.open(str(folder / f"{name}.mp4"), "w") as container:
-            stream: Any = container.add_stream("mpeg4", rate=_RATE)
+            stream: Any = container.add_stream("libx264", rate=_RATE)
             stream.width, stream.height = _SIDES
             stream.pix_fmt = "yuv420p"
             for _ in range(_RATE * (3 + number) + chance.randrange(5)):
