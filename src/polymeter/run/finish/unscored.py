@@ -48,8 +48,10 @@ def n_scored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> int:
         n_ok: How many of them ended without a failure.
         results: Of the task.
     """
-    behind = [result.n for result in results if not result.subset]
-    return min(n_ok, max([count.n, *behind]))
+    whole = [result for result in results if not result.subset]
+    if not count.n and whole and all(result.n == result.n_planned for result in whole):
+        return n_ok  # each is about a part of the task, as one of a collection's datasets is, and lacks no sample of it
+    return min(n_ok, max([count.n, *(result.n for result in whole)]))
 
 
 def why_unscored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> str | None:

@@ -69,6 +69,7 @@ def test_each_dataset_of_a_collection_scores_its_own_rows(tree: Path, tmp_path: 
     done = run(tree, tmp_path)
     assert done.exit_code == 0
     assert values(done) == {"Both_a/Overall": 2, "Both_b/Overall": 3}
+    assert (done.results["tasks"]["Both"]["n_samples"], done.results["tasks"]["Both"]["n_scored"]) == (5, 5)
 
 
 def test_a_dataset_without_a_row_in_the_run_is_left_out(tree: Path, tmp_path: Path) -> None:

@@ -74,6 +74,12 @@ def _sources(spec: TaskSpec, context: OpenContext) -> Collection[FileSource] | N
     return table_source(spec, context)
 
 
+def _code(spec: TaskSpec) -> list[Path]:
+    """The files of a benchmark that are loaded first: of a collection, those of its datasets' classes."""
+    members = spec.config.get("members")
+    return [spec.file] if members is None else list(dict.fromkeys(Path(member.file) for member in members.values()))
+
+
 FORMAT = Format(
     "dataset_class",
     _index,
@@ -86,5 +92,5 @@ FORMAT = Format(
     stored_name="tsv",
     page_keys=PAGE_KEYS,
     sources=_sources,
-    code=lambda spec: [spec.file],
+    code=_code,
 )
