@@ -14,8 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contained import only_this_machine
+from conformance.evalscope_1.decisions import observe_decisions
+from conformance.evalscope_1.images import draw_by_endpoint, score_by_digests
+from conformance.evalscope_1.programs import run_in_processes
 from conformance.evalscope_1.stand_ins import serve_rows
 from conformance.frame import Observation, plain, write_observation
+
+_THEIRS = "theirs"
+_EVAL_TYPES = {"image": "text2image", "edit": "image_editing", "decision": "systemone_api"}
 
 
 def main() -> None:
@@ -26,46 +32,45 @@ def main() -> None:
     parser.add_argument("model", help="which scripted model")
     parser.add_argument("out", type=Path, help="the file of observations")
     parser.add_argument("--endpoint", required=True, help="address of the scripted endpoint")
-    parser.add_argument("--only", default="*", help="glob of cases")
+    parser.add_argument("--only", default="*", help="globs of cases, separated by commas")
     options = parser.parse_args()
     only_this_machine()
-    place: dict[str, str] = {}
+    place: dict[str, Any] = {}
     serve_rows(place)
+    score_by_digests()
+    if options.side == _THEIRS:
+        _run_lightly()
+        draw_by_endpoint()
+        run_in_processes(place)
     for line in (options.work / "cases.jsonl").read_text(encoding="utf-8").splitlines():
         case = json.loads(line)
-        if fnmatch.fnmatchcase(case["name"], options.only):
-            place["current"] = str(options.work / "rows" / case["adapter"])
+        if any(fnmatch.fnmatchcase(case["name"], one) for one in options.only.split(",")):
+            place.update(current=str(options.work / "rows" / case["adapter"]), alone=case.get("alone"))
             write_observation(options.out, observe(case, options))
+
+
+def _run_lightly() -> None:
+    """Leave out what takes EvalScope longer than an evaluation and is not compared: a page of each report, and a look
+    at all objects of its modules after each case.
+    """
+    import gc
+
+    import evalscope.run
+
+    evalscope.run.gen_html_report_file = lambda reports: reports
+    gc.freeze()
 
 
 def observe(case: dict[str, Any], options: argparse.Namespace) -> Observation:
     """What the tool makes of one case."""
-    from evalscope import TaskConfig, run_task
-
     observed = Observation(case["name"], options.model)
     folder = options.work / f"{options.side}-runs" / options.model / case["name"]
     shutil.rmtree(folder, ignore_errors=True)
-    key = f"{options.side}|{case['name']}"
-    judge = {"model_id": case.get("judge", "judge"), "api_url": options.endpoint, "api_key": key}
     try:
-        run_task(
-            TaskConfig(
-                model=options.model,
-                eval_type="openai_api",
-                api_url=options.endpoint,
-                api_key=key,
-                datasets=[case["adapter"]],
-                dataset_args={case["adapter"]: case["args"]},
-                dataset_dir=str(folder / "copies"),
-                work_dir=str(folder / "run"),
-                no_timestamp=True,
-                eval_batch_size=1,
-                seed=42,
-                generation_config={"temperature": 0.0, "max_tokens": 512, "retries": 1},
-                judge={"models": [judge]},
-                **case["config"],
-            )
-        )
+        config = _config(case, options, folder)
+        if case["kind"] == "decision":
+            return observe_decisions(case["name"], options.model, _adapter(case, config, options))
+        _evaluate(case, config, options)
     except BaseException as error:  # SystemExit is how a script ends elsewhere
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -82,6 +87,56 @@ def observe(case: dict[str, Any], options: argparse.Namespace) -> Observation:
         return observed
     observed.samples = {"report": nums, **_reviews(folder / "run")}
     return observed
+
+
+def _config(case: dict[str, Any], options: argparse.Namespace, folder: Path) -> Any:
+    """The evaluation of a case."""
+    from evalscope import TaskConfig
+
+    kind, key = case["kind"], f"{options.side}|{case['name']}"
+    judge = {"model_id": case.get("judge", "judge"), "api_url": options.endpoint, "api_key": key}
+    generation = {"temperature": 0.0, "max_tokens": 512, "retries": 1}
+    if kind in ("image", "edit"):
+        generation = {"height": 8, "width": 8}
+    return TaskConfig(
+        model=options.model,
+        eval_type=_EVAL_TYPES.get(kind, "openai_api"),
+        api_url=options.endpoint,
+        api_key=key,
+        datasets=[case["adapter"]],
+        dataset_args={case["adapter"]: case["args"]},
+        dataset_dir=str(folder / "copies"),
+        work_dir=str(folder / "run"),
+        no_timestamp=True,
+        eval_batch_size=1,
+        seed=42,
+        generation_config=generation,
+        judge={"models": [judge]},
+        **case["config"],
+    )
+
+
+def _evaluate(case: dict[str, Any], config: Any, options: argparse.Namespace) -> None:
+    from evalscope import run_task
+
+    if case["kind"] != "program" or options.side == _THEIRS:
+        run_task(config)
+        return
+    # A script cannot allow programs: that is a flag of the command line.
+    from polymeter.interop.evalscope.evaluation import evaluate_evalscope
+
+    evaluate_evalscope(config, allow_generated_code=True)
+
+
+def _adapter(case: dict[str, Any], config: Any, options: argparse.Namespace) -> Any:
+    """The adapter of a case alone, for which no model is asked."""
+    if options.side == _THEIRS:
+        from evalscope.api.registry import get_benchmark
+
+        return get_benchmark(case["adapter"], config)
+    from conformance.evalscope_1.census import installed_adapter
+
+    return installed_adapter(case["adapter"], config.dataset_args[case["adapter"]], config.eval_type)
 
 
 def _read_report(run: Path, adapter: str) -> dict[str, Any] | None:
@@ -133,11 +188,17 @@ def _reviews(run: Path) -> dict[str, dict[str, Any]]:
                 continue
             found[place] = {
                 **{f"value {name}": plain(one) for name, one in (score.get("value") or {}).items()},
-                "extracted": score.get("extracted_prediction"),
+                "extracted": _read_answer(score.get("extracted_prediction")),
                 "target": review.get("target"),
                 "place": [sample.get(name) for name in ("sample_id", "group_id", "generation_index")],
             }
     return found
+
+
+def _read_answer(answer: Any) -> Any:
+    """The answer as it was read; of an image its name, as each tool has folders of its own."""
+    is_file = isinstance(answer, str) and answer.endswith(".png")
+    return Path(answer).name if is_file else answer
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from conformance.evalscope_1.images import as_answer, read_question
 from conformance.evalscope_1.stand_ins import key_of, texts_of
 from conformance.frame import MODELS
 from conformance.judge import verdict
@@ -53,13 +54,13 @@ def judged(judge: str, prompt: str) -> str:
     stated = re.findall(r'^- "(\w+)": (.*)$', prompt, re.M)
     if not stated:
         return verdict(prompt)
-    value = json.dumps({key: _value(form, number >> place) for place, (key, form) in enumerate(stated)})
+    value = json.dumps({key: _value(key, form, number >> place) for place, (key, form) in enumerate(stated)})
     if judge == "judge-that-rambles" and number % 3 == 0:
         return ("No verdict.", f"{value}\n{value}", value[:-1])[number // 3 % 3]
     return value if number % 5 else f"Here it is:\n```json\n{value}\n```"
 
 
-def _value(form: str, number: int) -> Any:
+def _value(key: str, form: str, number: int) -> Any:
     labels = re.findall(r'"([^"]*)"', form)
     if labels:
         return labels[number % len(labels)]
@@ -71,7 +72,9 @@ def _value(form: str, number: int) -> Any:
         return int(low) + number % (int(high - low) + 1)
     if "number" in form:
         return low + (high - low) * (number % 5) / 4
-    return [] if "a list" in form else "as the answer says"
+    if "a list" in form:
+        return [number % 10, number % 7] if "score" in key else []
+    return "as the answer says"
 
 
 def _plain(message: Mapping[str, Any]) -> list[Any]:
@@ -114,16 +117,20 @@ class _Handler(BaseHTTPRequestHandler):
     said: Script
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        is_drawn = "/images/" in self.path
+        asked = read_question(self.headers["Content-Type"], body) if is_drawn else json.loads(body)
         side, _, case = self.headers.get("Authorization", "").removeprefix("Bearer ").partition("|")
         model = asked["model"]
         text = self.said.answer(side, case, model, asked)
+        if is_drawn:
+            return self._answer(as_answer(text))
         choices = [
             {"index": i, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
             for i in range(asked.get("n") or 1)
         ]
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        self._answer(
+        return self._answer(
             {"id": "x", "object": "chat.completion", "created": 0, "usage": usage, "choices": choices, "model": model}
         )
 

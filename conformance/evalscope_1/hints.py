@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-
-def one_of(*cells: Any) -> str:
-    """A form whose cells are one of several."""
-    return f"|{json.dumps(cells)}"
-
-
-def in_turn(*cells: Any) -> str:
-    """A form whose cells are several in turn, by the number of the row."""
-    return f"%{json.dumps(cells)}"
-
-
-def always(cell: Any) -> str:
-    """A form whose cells are all the same."""
-    return f"={json.dumps(cell)}"
-
+from conformance.evalscope_1 import decisions, programs
+from conformance.evalscope_1.forms import always, in_turn, one_of
 
 SENTENCES = (
     ["The", "red", "river", "near", "Paris", "flows"],
@@ -55,10 +40,12 @@ _MESSAGES = in_turn(
 )
 _LETTERS = in_turn("A", "C", "B", "D", "A", "B")
 
-SUBSETS = {"one_million_bench": ("global_law", "cn_law"), "mvbench": ("action_count",)}
+SUBSETS = {**programs.SUBSETS, "one_million_bench": ("global_law", "cn_law"), "mvbench": ("action_count",)}
 """The subsets that the rows of an adapter belong to, where several columns say it."""
 
 HINTS: Mapping[str, Mapping[str, str]] = {
+    **programs.ROWS,
+    **decisions.ROWS,
     "ner": {"tokens": in_turn(*SENTENCES), "ner_tags": in_turn(["O"] * 6)},
     "aime": {"answer": _NUMBERS},
     "amc": {"answer": _NUMBERS},
@@ -98,6 +85,14 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         ),
         "validated_answers": always({"number": ["7"], "date": [{"day": "", "month": "", "year": ""}], "spans": [[]]}),
     },
+    "gedit": {
+        "instruction": in_turn("Make it red.", "Add a bird.", "Remove the lamp.", "Draw it in ink."),
+        "input_image": "image",
+        "input_image_raw": "text",
+        "key": in_turn(*(f"k{number}" for number in range(6))),
+        "instruction_language": in_turn("en", "en", "cn"),
+    },
+    "genai_bench": {"tags": in_turn({"advanced": ["count"]}, {"advanced": None})},
     "general_qa": {
         "messages": "none",
         "system": "none",
@@ -107,6 +102,7 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "general_vqa": {"messages": _MESSAGES, "answer": in_turn("a small red bird", "the river", "Paris")},
     "gsm8k_v": {"image": always("[]"), "answer": _NUMBERS},
     "halu_eval": {"hallucination": in_turn("yes", "no")},
+    "hpdv2": {"tags": in_turn({"category": "anime"}, {"category": "photo"})},
     "hellaswag_hi": {"endings": "options", "label": "digits"},
     "imo_answerbench": {"Short Answer": _NUMBERS},
     "indic_boolq": {"label": in_turn(0, 1)},

@@ -25,7 +25,11 @@ from typing import Any
 
 from conformance import contained
 from conformance.answers import generator
-from conformance.evalscope_1.hints import HINTS, SUBSETS, in_turn, tags_of
+from conformance.evalscope_1.decisions import RECORDS
+from conformance.evalscope_1.forms import in_turn
+from conformance.evalscope_1.hints import HINTS, SUBSETS, tags_of
+from conformance.evalscope_1.images import score_by_digests
+from conformance.evalscope_1.programs import ANSWERS, run_in_processes
 from conformance.evalscope_1.stand_ins import OutOfReach, key_of, serve_rows
 from conformance.made_rows.answering import candidates, choose, largest_gap, scripted_answers
 from conformance.made_rows.repair import Repairs
@@ -40,10 +44,18 @@ SECONDS = 40
 OUT_OF_REACH = {
     "AgentAdapter": "an agent",
     "FunctionCallAdapter": "calls of functions",
-    "DecisionAdapter": "a decision service",
-    "CodeExecutionSandboxMixin": "a sandbox for generated code",
-    "Text2ImageAdapter": "generated images and their scorers",
 }
+KINDS = {
+    "CodeExecutionSandboxMixin": "program",
+    "ImageEditAdapter": "edit",
+    "Text2ImageAdapter": "image",
+    "DecisionAdapter": "decision",
+}
+"""What a model is asked for, by the class of the adapter; of all others a text."""
+SCORED_ALONE = ("text", "program")
+"""Kinds whose answers are texts that the adapter scores."""
+LOCAL = {"general_decision": RECORDS}
+"""The rows of benchmarks that read a file of the user's."""
 
 
 class Preparation:
@@ -58,6 +70,8 @@ class Preparation:
         self.row: dict[str, Any] = {}
         self.further: list[tuple[str, str]] = []  # parts that the adapter asked for
         subsets = [one for one in self.meta.subset_list if isinstance(one, str)]
+        names = [base.__name__ for base in self.meta.data_adapter.__mro__]
+        self.kind = next((kind for base, kind in KINDS.items() if base in names), "text")
         self.args: dict[str, Any] = {}
         if name in SUBSETS:
             self.args["subset_list"] = list(SUBSETS[name])
@@ -73,6 +87,8 @@ class Preparation:
         for base in cls.__mro__:
             if base.__name__ in OUT_OF_REACH:
                 return {"failure": f"OutOfReach: {OUT_OF_REACH[base.__name__]}"}
+        if self.name in LOCAL:
+            self._write_local(LOCAL[self.name])
         hints = {**HINTS.get(Path(inspect.getsourcefile(cls) or "").parent.name, {}), **HINTS.get(self.name, {})}
         shape = Shape(self._columns(cls), {**self._subset_kinds(cls), **hints, **self._entities(cls)})
         repairs = Repairs(shape, self.benchmarks)
@@ -81,9 +97,9 @@ class Preparation:
             try:
                 with contained.time_limit(SECONDS):
                     made = self._try(shape)
-                if made["gap"] == 0.0:
+                if made["gap"] == 0.0 and self.kind in SCORED_ALONE:
                     made = self._with_other_answers(shape, made)
-                return {"args": self.args, "columns": dict(shape.kinds), **made}
+                return {"kind": self.kind, "args": self.args, "columns": dict(shape.kinds), **made}
             except (Exception, SystemExit, contained.OutOfTime) as error:
                 failure = contained.reason(error)
                 if wanted := re.search(r"no rows of subset '([^']*)', split '([^']*)'", str(error)):
@@ -93,6 +109,13 @@ class Preparation:
                 if is_final or not repairs.repair(error, self.row):
                     break
         return {"failure": failure}
+
+    def _write_local(self, records: Sequence[Any]) -> None:
+        """Write the file of a benchmark that reads the user's own."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps(record) for record in records]
+        (self.folder / "default_test.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        self.args["local_path"] = str(self.folder)
 
     def _with_other_answers(self, shape: Shape, made: dict[str, Any]) -> dict[str, Any]:
         """Where no answer counts as right, the expected one may have another form: a letter, a number."""
@@ -169,6 +192,8 @@ class Preparation:
         if len(samples) < 2:
             raise LookupError(f"{len(samples)} samples are left")
         targets = [candidates(_doc(one), one.target, one.choices) for one in samples]
+        if right := ANSWERS.get(self.name):
+            targets = [[right[number % len(right)], *texts] for number, texts in enumerate(targets)]
         chosen = choose(targets, lambda column, dress: self._gap(adapter, samples, column, dress))
         answers = scripted_answers(chosen, 1, (self.seed, self.name))
         book: dict[str, dict[str, str]] = {}
@@ -200,7 +225,7 @@ class Preparation:
             shutil.rmtree(self.folder.parent.parent / "copies")
         config = TaskConfig(
             model="mock",
-            eval_type="mock_llm",
+            eval_type="systemone_api" if self.kind == "decision" else "mock_llm",
             datasets=[self.name],
             dataset_args={self.name: self.args},
             dataset_dir=str(self.folder.parent.parent / "copies"),
@@ -210,6 +235,8 @@ class Preparation:
 
     def _gap(self, adapter: Any, samples: Sequence[Any], column: Sequence[str], dress: str) -> float | None:
         """How far apart right and wrong answers are in the adapter's own scores; nothing if it cannot score alone."""
+        if self.kind not in SCORED_ALONE:
+            return None
         rights, wrongs = [], []
         for number, sample in enumerate(samples):
             wrong = column[(number + 1) % len(column)]
@@ -325,6 +352,8 @@ def main() -> None:
     contained.only_this_machine()
     place: dict[str, str] = {}
     serve_rows(place)
+    run_in_processes(place)
+    score_by_digests()
     book = options.work / "book.jsonl"
     book.unlink(missing_ok=True)
     for name in names_of(options.only):

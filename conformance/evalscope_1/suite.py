@@ -1,4 +1,9 @@
-"""The suite against EvalScope 1.14.1: its own adapters on generated rows, in both tools."""
+"""The suite against EvalScope 1.14.1: its own adapters on generated rows, in both tools.
+
+What needs more than this machine has a stand-in that both tools share (``images``: what a model draws, and its scorers;
+``decisions``: the probabilities of a decision service), or one in EvalScope alone: its containers need Docker, so a
+process of this machine runs its programs (``programs``), beside Polymeter's walls.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from conformance.answers import generator
 from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
 from conformance.evalscope.suite import write_sentence_model
 from conformance.evalscope_1.endpoint import Script, in_order, serve
+from conformance.evalscope_1.programs import ALONE
 from conformance.frame import MODELS, Observation, python_of, read_observations, run_child
 
 _ENVIRONMENT = ".venv-evalscope-1"
@@ -54,17 +60,17 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
 
 
 def census(work: Path) -> bool:
-    """List, load and construct the installed adapters, and print what fails, and why; whether enough of them do."""
-    from conformance.evalscope.census import adapters_folder
+    """List, load, construct and render the installed adapters, and print what fails, and why; whether enough do not."""
     from conformance.evalscope_1.census import census_of
 
-    return census_of(adapters_folder())
+    return census_of(work, _book(1, work, "*"))
 
 
 def _book(seed: int, work: Path, only: str) -> list[dict[str, Any]]:
     """Rows and answers of all adapters that can read generated rows; the others are named with the reason."""
-    variables = {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
-    arguments = [str(work), "--seed", str(seed), "--only", only.partition("@")[0]]
+    variables = {"HF_HUB_OFFLINE": "1"}
+    adapters = ",".join(one.partition("@")[0] for one in only.split(","))
+    arguments = [str(work), "--seed", str(seed), "--only", adapters]
     python = python_of(_ENVIRONMENT)
     run_child(python, "conformance.evalscope_1.prepare", arguments, environment=variables, log=work / "prepare.log")
     book = [json.loads(line) for line in (work / "book.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -80,8 +86,14 @@ def _cases(entry: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
     """An adapter as it is, and some in further ways: a limit, repeats, shuffled choices, a judge that rambles."""
     if "failure" in entry:
         return
-    name, args = entry["name"], entry["args"]
-    yield {"name": name, "adapter": name, "args": args, "config": {}}
+    name = entry["name"]
+    case = {"name": name, "adapter": name, "kind": entry["kind"], "args": entry["args"], "config": {}}
+    yield case
+    if name in ALONE:
+        yield {**case, "name": f"{name}@alone", "alone": True}
+    if entry["kind"] != "text":
+        return
+    args = entry["args"]
     further = {
         "limit": {"config": {"limit": 2}},
         "repeats": {"config": {"repeats": 2}, "args": {**args, "aggregation": "mean_and_pass_at_k"}},
@@ -90,7 +102,7 @@ def _cases(entry: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
     }
     way = generator("way", seed, name).choice([*further, "", ""])
     if way:
-        yield {"name": f"{name}@{way}", "adapter": name, "args": args, "config": {}, **further[way]}
+        yield {**case, "name": f"{name}@{way}", **further[way]}
 
 
 def _observed(work: Path, side: str, endpoint: str, only: str, script: Script) -> Observations:

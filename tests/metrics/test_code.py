@@ -278,7 +278,11 @@ def test_nothing_runs_unless_it_is_allowed() -> None:
     [
         ("print('a')\nprint('é', end='')", PASSED, "a\né"),
         ("if __name__ == '__main__': print('main')", PASSED, "main\n"),
-        ("import sys\nprint('before')\nsys.exit()", EXITED, "before\n"),
+        ("import sys\nprint('before')\nsys.exit()\nassert False", EXITED, "before\n"),
+        ("import sys\ndef run(): print('in'); sys.exit(0)\nrun()", EXITED, "in\n"),
+        # The harness of a benchmark ends so, after all its tests.
+        ("import sys\nok = True\nsys.exit(\n    0 if ok else 1\n)", PASSED, ""),
+        ("import sys\nsys.exit(1)", "failed: SystemExit: 1", ""),
         ("import sys\nprint('before')\nsys.exit(3)", "failed: SystemExit: 3", "before\n"),
         ("print('x' * 50)", PASSED, "x" * 20),
         ("import os, sys\nos.write(1, b'raw')\nsys.stderr.write('unseen')\nsys.stdout.close()", PASSED, "raw"),

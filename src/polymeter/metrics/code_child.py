@@ -27,6 +27,8 @@ _NET_VERSION, _SCOPE_VERSION = 4, 6
 _MESSAGE_CHARACTERS = 300
 _SET_SECCOMP, _FILTER_MODE = 22, 2
 _OWN_PROCESS = "own process"
+_ONLY_A_TREE = 0x400
+"""The flag of ``ast`` with which ``compile`` parses a program."""
 _MOUNT_SET_ATTRIBUTES, _RECURSIVE, _HERE, _READ_ONLY = 442, 0x8000, -100, 1
 _NO_DEVICES_OR_NEW_USERS = 0b110
 _CAPABILITIES_VERSION, _READ_EVERYTHING = 0x20080522, 2
@@ -67,7 +69,7 @@ def main() -> None:
     _limit(settings)
     ready = {"ready": True, **_wall_in(settings)}
     write, read, leave, read_at = os.write, os.read, os._exit, os.pread
-    dump, flush = json.dumps, sys.stdout.flush
+    dump, flush, parse = json.dumps, sys.stdout.flush, compile
     write(report, dump(ready).encode() + b"\n")
     try:
         exec(compile(program, "<generated code>", "exec"), own)  # noqa: S102  (this process exists for it)
@@ -76,7 +78,8 @@ def main() -> None:
         try:
             outcome = f"failed: {type(error).__name__}: {error}"[:_MESSAGE_CHARACTERS].rstrip(": ")
             if said is not None and isinstance(error, SystemExit) and error.code in {None, 0}:
-                outcome = "exited"
+                last = parse(program, "<generated code>", "exec", _ONLY_A_TREE).body[-1].lineno
+                outcome = "passed" if _ended_at(error, last) else "exited"
         except BaseException:  # noqa: BLE001  (its own exception may raise when it is printed)
             outcome = "failed"
     output = b""
@@ -90,6 +93,14 @@ def main() -> None:
         rest = rest[write(report, rest) :]
     read(source, 1)  # until we are killed: the use of a process is unknown once it has ended
     leave(0)
+
+
+def _ended_at(error: BaseException, line: int) -> bool:
+    """Return whether the statement of a program that stands at its end has raised this itself, and nothing it called:
+    such a program has done all that it contains.
+    """
+    own = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    return own is not None and own.tb_next is None and own.tb_lineno >= line
 
 
 def _kept_output(settings: dict[str, Any]) -> int | None:

@@ -103,7 +103,8 @@ def run_script(program: str, limits: CodeLimits, most_output: int, walls: Walls 
         walls: The walls around it; default: the best that work on this machine.
 
     Returns:
-        What ``run_program`` returns, or ``exited`` if it ended itself with status 0; and its output.
+        What ``run_program`` returns, or ``exited`` if it ended itself with status 0 before its last statement; and its
+        output.
 
     Raises:
         ScoreError: if no process can be started for the program.

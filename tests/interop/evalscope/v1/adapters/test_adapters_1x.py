@@ -458,6 +458,11 @@ def test_programs_run_in_walls() -> None:
     assert run(code=["x = 1", "assert x"], timeout=2)["status"] == "success"
     assert run(code="import sys\nprint(1)\nsys.exit(0)", timeout=2)["status"] == "success"
     assert run(code="import sys\nsys.exit(0)\nassert False", timeout=2)["status"] == "error", "it has passed nothing"
+    harness = "import sys, unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual({}, 1)\n"
+    harness += "made = unittest.defaultTestLoader.loadTestsFromTestCase(T)\n"
+    harness += "sys.exit(0 if unittest.TextTestRunner().run(made).wasSuccessful() else 1)\n"
+    statuses = [run(code=harness.format(one), timeout=5)["status"] for one in (1, 2, "sys.exit(0)")]
+    assert statuses == ["success", "error", "error"], "what it writes goes to standard error"
     assert run(code="while True: pass", timeout=0.2)["status"] == "timeout"
     assert adapter.sandbox_finalize() is None
 

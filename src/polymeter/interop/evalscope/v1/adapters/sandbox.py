@@ -81,7 +81,8 @@ class CodeExecutionSandboxMixin:
     ) -> dict[str, Any]:
         """Run a program.
 
-        A program that runs to its end, or ends itself with status 0 after it has written something, is a success.
+        A program that runs to its end, or whose last statement ends it with status 0, is a success. So is one that ends
+        itself earlier with status 0, if it has written something.
 
         Args:
             code: The program.
