@@ -21,6 +21,8 @@ from conformance.evalscope_1.stand_ins import serve_rows
 from conformance.frame import Observation, plain, write_observation
 
 _THEIRS = "theirs"
+REASON = "reason"
+"""The name under which a sample without a score has the reason."""
 _EVAL_TYPES = {"image": "text2image", "edit": "image_editing", "decision": "systemone_api"}
 
 
@@ -55,10 +57,10 @@ def _run_lightly() -> None:
     """
     import gc
 
-    import evalscope.run
+    import evalscope.report
 
-    evalscope.run.gen_html_report_file = lambda reports: reports
-    gc.freeze()
+    evalscope.report.gen_html_report_file = lambda reports: reports
+    gc.collect = lambda *_: 0
 
 
 def observe(case: dict[str, Any], options: argparse.Namespace) -> Observation:
@@ -109,6 +111,7 @@ def _config(case: dict[str, Any], options: argparse.Namespace, folder: Path) -> 
         work_dir=str(folder / "run"),
         no_timestamp=True,
         eval_batch_size=1,
+        collect_perf=False,
         seed=42,
         generation_config=generation,
         judge={"models": [judge]},
@@ -183,8 +186,7 @@ def _reviews(run: Path) -> dict[str, dict[str, Any]]:
             subset = "_".join(file.with_suffix("").relative_to(run / "reviews").parts[1:])
             place = f"{subset}/{review['index']}"
             if score.get("status") != "success":
-                # Without a score there is nothing but that: here the sample is one that could not be scored.
-                found[place] = {"has a score": False}
+                found[place] = {"has a score": False, REASON: _reason(score)}
                 continue
             found[place] = {
                 **{f"value {name}": plain(one) for name, one in (score.get("value") or {}).items()},
@@ -193,6 +195,14 @@ def _reviews(run: Path) -> dict[str, dict[str, Any]]:
                 "place": [sample.get(name) for name in ("sample_id", "group_id", "generation_index")],
             }
     return found
+
+
+def _reason(score: dict[str, Any]) -> str:
+    """Why a sample has no score, as far as the tool records it."""
+    metadata = score.get("metadata") or {}
+    errors = [value for value in metadata.values() if isinstance(value, str) and value.startswith("error: ")]
+    judged = (score.get("judge_summary") or {}).get("error")
+    return judged or score.get("explanation") or "; ".join(errors) or str(metadata.get("error") or "")
 
 
 def _read_answer(answer: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.evalscope_1 import decisions, programs
+from conformance.evalscope_1 import decisions, hub_files, programs
 from conformance.evalscope_1.forms import always, in_turn, one_of
 
 SENTENCES = (
@@ -40,7 +40,12 @@ _MESSAGES = in_turn(
 )
 _LETTERS = in_turn("A", "C", "B", "D", "A", "B")
 
-SUBSETS = {**programs.SUBSETS, "one_million_bench": ("global_law", "cn_law"), "mvbench": ("action_count",)}
+SUBSETS = {
+    **hub_files.SUBSETS,
+    **programs.SUBSETS,
+    "one_million_bench": ("global_law", "cn_law"),
+    "mvbench": ("action_count",),
+}
 """The subsets that the rows of an adapter belong to, where several columns say it."""
 
 HINTS: Mapping[str, Mapping[str, str]] = {

@@ -28,6 +28,7 @@ from conformance.answers import generator
 from conformance.evalscope_1.decisions import RECORDS
 from conformance.evalscope_1.forms import in_turn
 from conformance.evalscope_1.hints import HINTS, SUBSETS, tags_of
+from conformance.evalscope_1.hub_files import write_files
 from conformance.evalscope_1.images import score_by_digests
 from conformance.evalscope_1.programs import ANSWERS, run_in_processes
 from conformance.evalscope_1.stand_ins import OutOfReach, key_of, serve_rows
@@ -185,7 +186,8 @@ class Preparation:
         return {column[1]: in_turn(*([[one] for one in cells] if is_list else cells))}
 
     def _try(self, shape: Shape) -> dict[str, Any]:
-        self._write(shape)
+        if not write_files(self.name, self.subsets, self.folder, self.seed):
+            self._write(shape)
         adapter = self._adapter()
         dataset = adapter.load_dataset()
         samples = [sample for subset in dataset.values() for sample in subset]

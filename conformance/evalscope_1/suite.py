@@ -17,6 +17,7 @@ from typing import Any
 from conformance.answers import generator
 from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
 from conformance.evalscope.suite import write_sentence_model
+from conformance.evalscope_1.driver import REASON
 from conformance.evalscope_1.endpoint import Script, in_order, serve
 from conformance.evalscope_1.programs import ALONE
 from conformance.frame import MODELS, Observation, python_of, read_observations, run_child
@@ -51,6 +52,7 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
     is_good = not unknown
     for side, observed in ours.items():
         title = "with --parity evalscope" if side == "parity" else "as Polymeter scores by itself"
+        _join_reasons(theirs, observed)
         made = compare(theirs, observed, EXPECTED if side == "here" else STAYS)
         n_adapters = len({task.partition("@")[0] for task in made.tasks})
         print(f"{n_adapters} adapters, some of them in several ways")
@@ -113,6 +115,18 @@ def _observed(work: Path, side: str, endpoint: str, only: str, script: Script) -
     for (case, model), one in observed.items():
         _add_prompts(one, side, case, model, script)
     return observed
+
+
+def _join_reasons(theirs: Observations, ours: Observations) -> None:
+    """Polymeter's reason why a sample has no score holds EvalScope's, among its own words; where EvalScope records
+    none, there is nothing to compare.
+    """
+    for key, there in theirs.items():
+        for sample, values in there.samples.items():
+            here = ours[key].samples.get(sample, {}) if key in ours else {}
+            said, own = values.get(REASON), here.get(REASON)
+            if said is not None and own is not None and said in own:
+                here[REASON] = said
 
 
 def _add_prompts(one: Observation, side: str, case: str, model: str, script: Script) -> None:
