@@ -314,6 +314,13 @@ DIFFERENCES = (
                 switch="judge-reading",
             ),
             Difference(
+                rule="earlier answers",
+                there="begin with a new line",
+                here="unchanged",
+                why="bug",
+                switch="earlier-answers",
+            ),
+            Difference(
                 rule="samples that are all excluded",
                 there="an empty report",
                 here="an error",

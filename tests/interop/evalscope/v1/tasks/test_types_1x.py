@@ -7,6 +7,8 @@ from pydantic import ValidationError
 
 from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import guest_context_with
+from polymeter.core.names.parity import parity_with
 from polymeter.core.request import Generate, GenerateImage, Output, Response, Usage
 from polymeter.interop.evalscope.v1.constants import EvalType
 from polymeter.interop.evalscope.v1.tasks.conversion import model_output, parameters_of, request_messages
@@ -174,3 +176,12 @@ def test_a_checkpoint_has_the_words_of_both_generations() -> None:
     assert EvalType.CHECKPOINT == "checkpoint"
     assert EvalType.CHECKPOINT != "service"
     assert EvalType.SERVICE == "service"
+
+
+@pytest.mark.parametrize(("parity", "start"), [("", ""), ("evalscope", "\n")])
+def test_an_earlier_answer_is_sent_as_it_was_unless_evalscopes_form_is_asked_for(parity: str, start: str) -> None:
+    generated = ChatMessageAssistant(content="a bird", source="generate")
+    written = ChatMessageAssistant(content="written by the author")
+    with guest_context_with(parity=parity_with(parity)):
+        sent = request_messages([ChatMessageUser(content="Name one."), generated, written])
+    assert [one.text for message in sent for one in message.parts] == ["Name one.", f"{start}a bird", written.text]

@@ -9,6 +9,7 @@ from typing import Any
 
 from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import DataError
+from polymeter.core.guest_context import guest_context
 from polymeter.core.media.sources import is_url
 from polymeter.core.request import Generate, GenerateImage, Message, Output, RequestKind, Response
 from polymeter.core.settings.generation import image_parameters, text_parameters
@@ -66,6 +67,9 @@ def _message(message: ChatMessage) -> Message:
             "A conversation holds the result of a tool's call, and Polymeter's requests carry no tools.",
             hint="Write the result into a message of the user.",
         )
+    is_as_sent_there = isinstance(message, ChatMessageAssistant) and guest_context().parity.on("earlier-answers")
+    if is_as_sent_there and (message.source == "generate" or not isinstance(message.content, str)):
+        return Message(message.role, (Text(f"\n{message.text}"),))
     if isinstance(message.content, str):
         return Message(message.role, (Text(message.content),))
     parts = [_part(part) for part in message.content if not isinstance(part, ContentReasoning)]
