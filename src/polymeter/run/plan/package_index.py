@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -107,11 +108,18 @@ def _entry_of_row(row: Iterable[Any], package: Package) -> Entry:
     return Entry(**{**values, "file": package.folder / values["file"], "origin": package.qualifier})
 
 
+def _home(name: str) -> Path:
+    """The folder of a format's code: that of the module that holds it, since its functions may be shared by several."""
+    registered, index = FORMATS.find(name).value, FORMATS.get(name).index
+    module = registered.partition(":")[0] if isinstance(registered, str) else getattr(index, "func", index).__module__
+    return Path(str(sys.modules[module].__file__)).parent
+
+
 def _stamps(package: Package) -> Iterator[tuple[str, int, int]]:
     """Path, size and time of modification of every file that the index rests on."""
     record = package.record
-    formats = [FORMATS.get(name) for name in (*record.formats, record.dialect) if name in FORMATS]
-    for folder in (package.folder, *(Path(each.index.__code__.co_filename).parent for each in formats)):
+    formats = [name for name in (*record.formats, record.dialect) if name in FORMATS]
+    for folder in (package.folder, *map(_home, formats)):
         waiting = [str(folder)]
         while waiting:
             try:
