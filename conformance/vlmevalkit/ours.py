@@ -136,6 +136,17 @@ def _prepare_process(data: Path) -> None:
     specs.load = _once_by_name(specs.load)
 
 
+def _own_data(work: Path, label: str) -> Path:
+    """A folder with all tables, for this process alone: images are written there."""
+    folder = work / f"data-{label}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for file in (work / "data").glob("*"):
+        if file.name != "images":
+            (folder / file.name).symlink_to(file)
+    return folder
+
+
 def main() -> None:
     """Run the cases of a book."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -148,7 +159,7 @@ def main() -> None:
     options = parser.parse_args()
     contained.only_this_machine()
     os.chdir(options.work)
-    os.environ["LMUData"] = str(options.work / "data")  # noqa: SIM112  (its name is VLMEvalKit's)
+    os.environ["LMUData"] = str(_own_data(options.work, f"{options.parity}-{options.part}"))  # noqa: SIM112
     _prepare_process(options.work / "data")
     cases = islice(read_cases(options.work), options.part, None, options.parts)
     for batch in _batches(cases):

@@ -246,3 +246,11 @@ def test_a_single_image_of_vlmevalkit_stays_a_png_at_parity(tmp_path: Path) -> N
         (path,) = write_images("7", png(), None, tmp_path, ".png")
     with pil.open(path) as image:
         assert (Path(path).name, image.format, image.getpixel((0, 0))) == ("7.png", "PNG", (255, 0, 0))
+
+
+@pytest.mark.parametrize(("package", "size"), [("ulmeval", 512), ("vlmeval", -1)])
+def test_each_package_has_its_own_size_of_images_for_a_judge_at_parity(package: str, size: int) -> None:
+    switch_on_shims()
+    with guest_context_with(parity=parity_with("ulmeval")):
+        judge = importlib.import_module(f"{package}.dataset.utils.judge_util").build_judge(model="gpt-4o")
+    assert judge.img_size == size

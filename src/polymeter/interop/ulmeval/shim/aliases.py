@@ -21,6 +21,7 @@ _RULES = "can_infer can_infer_lego can_infer_option can_infer_sequence can_infer
 _MATCHING = same_names(f"{_CHOICE}.extract", _RULES)
 _PARALLEL = same_names(f"{_SHIM}.ulmeval.mp_util", "track_progress_rich")
 _JUDGES = same_names(f"{_SHIM}.ulmeval.judges", "DEBUG_MESSAGE build_judge")
+_FULL_SIZE_JUDGES = {**_JUDGES, **same_names(f"{_SHIM}.vlmeval.judges", "build_judge")}
 _BASES = {
     **same_names(f"{_TABLE}.base", "ImageBaseDataset TextBaseDataset"),
     **same_names(f"{_SHIM}.ulmeval.datasets", "img_root_map"),
@@ -93,7 +94,7 @@ VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
         **_TEXT_CHOICE,
         **_OPEN_ANSWERS,
         **_YES_OR_NO,
-        **_JUDGES,
+        **_FULL_SIZE_JUDGES,
         **_READING,
         **_VIDEOS,
         **same_names(f"{_SHIM}.vlmeval.collections", "ConcatDataset"),
@@ -108,7 +109,15 @@ VLMEVAL: Mapping[str, str | Mapping[str, str]] = {
     "vlmeval.dataset.video_dataset_config": _PRESETS,
     "vlmeval.dataset.video_base": same_names(f"{_VIDEO}.base", "VideoBaseDataset"),
     "vlmeval.dataset.video_concat_dataset": same_names(f"{_VIDEO}.concat", "ConcatVideoDataset"),
-    "vlmeval.dataset.utils": {**_JUDGES, **_READING, **same_names(f"{_SHIM}.vlmeval.vqa_eval", "levenshtein_distance")},
+    "vlmeval.dataset.utils": {
+        **_FULL_SIZE_JUDGES,
+        **_READING,
+        **same_names(f"{_SHIM}.vlmeval.vqa_eval", "levenshtein_distance"),
+    },
+    "vlmeval.dataset.utils.judge_util": {
+        **_FULL_SIZE_JUDGES,
+        **same_names(f"{_SHIM}.ulmeval.judges", "INTERNAL"),
+    },
     "vlmeval.dataset.utils.multiple_choice": f"{_SHIM}.vlmeval.multiple_choice",
     "vlmeval.dataset.utils.vqa_eval": f"{_SHIM}.vlmeval.vqa_eval",
     "vlmeval.inference": f"{_SHIM}.vlmeval.inference",
