@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,3 +81,14 @@ def predictions_in(file: Path) -> dict[str, dict[str, Any]]:
 
 def _cell(value: Any) -> Any:
     return value[:2000] if isinstance(value, str) else plain(value)
+
+
+def own_data(work: Path, label: str) -> Path:
+    """A folder with all tables, for this process alone: images are written there."""
+    folder = work / f"data-{label}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for file in (work / "data").glob("*"):
+        if file.name != "images":
+            (folder / file.name).symlink_to(file)
+    return folder

@@ -15,7 +15,7 @@ from typing import Any
 import polymeter
 from conformance import contained
 from conformance.frame import MODELS, Observation, write_observation
-from conformance.vlmevalkit.book import Case, leaves, predictions_in, read_cases
+from conformance.vlmevalkit.book import Case, leaves, own_data, predictions_in, read_cases
 from conformance.vlmevalkit.judging import Plain, as_text, joined, judged, plain_request
 from conformance.vlmevalkit.videos import read_locally
 from polymeter.core.errors import PolymeterError
@@ -136,17 +136,6 @@ def _prepare_process(data: Path) -> None:
     specs.load = _once_by_name(specs.load)
 
 
-def _own_data(work: Path, label: str) -> Path:
-    """A folder with all tables, for this process alone: images are written there."""
-    folder = work / f"data-{label}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    for file in (work / "data").glob("*"):
-        if file.name != "images":
-            (folder / file.name).symlink_to(file)
-    return folder
-
-
 def main() -> None:
     """Run the cases of a book."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -159,7 +148,7 @@ def main() -> None:
     options = parser.parse_args()
     contained.only_this_machine()
     os.chdir(options.work)
-    os.environ["LMUData"] = str(_own_data(options.work, f"{options.parity}-{options.part}"))  # noqa: SIM112
+    os.environ["LMUData"] = str(own_data(options.work, f"{options.parity}-{options.part}"))  # noqa: SIM112
     _prepare_process(options.work / "data")
     cases = islice(read_cases(options.work), options.part, None, options.parts)
     for batch in _batches(cases):

@@ -46,9 +46,7 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
         print(f"docs/differences.md has no row {row!r}")
         is_good = False
     for side in sides:
-        with ThreadPoolExecutor(_PARTS) as pool:
-            parts = list(pool.map(partial(_observed, "ours", work, checkout, side), range(_PARTS)))
-        ours = {key: one for part in parts for key, one in part.items()}
+        ours = _observed("ours", work, checkout, side)
         made = compare(theirs, ours, EXPECTED if side == "none" else STAYS)
         alike = sorted(made.same_for_all_models)
         made.same_for_all_models.clear()
@@ -113,16 +111,23 @@ def _cases(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 _VARIABLES = {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "PYTHONHASHSEED": "0", "OPENAI_API_KEY": ""}
 
 
-def _observed(tool: str, work: Path, checkout: Path, side: str = "", part: int = 0) -> Observations:
-    """What one tool makes of the cases, or of a part of them, in one process."""
-    label = f"{tool}-{side}-{part}" if side else tool
+def _observed(tool: str, work: Path, checkout: Path, side: str = "") -> Observations:
+    """What one tool makes of the cases, in several processes."""
+    with ThreadPoolExecutor(_PARTS) as pool:
+        files = list(pool.map(partial(_drive, tool, work, checkout, side), range(_PARTS)))
+    return {key: one for file in files for key, one in read_observations(file).items()}
+
+
+def _drive(tool: str, work: Path, checkout: Path, side: str, part: int) -> Path:
+    """Run one part of the cases; the file of observations."""
+    label = "-".join(filter(None, (tool, side, str(part))))
     out, log = work / f"{label}.jsonl", work / f"{label}.log"
     out.unlink(missing_ok=True)
     log.unlink(missing_ok=True)
-    which = ["--parity", side, "--part", str(part), "--parts", str(_PARTS)]
-    arguments = [str(work), str(checkout), str(out), *(which if side else [])]
+    arguments = [str(work), str(checkout), str(out), "--part", str(part), "--parts", str(_PARTS)]
+    arguments += ["--parity", side] if side else []
     run_child(python_of(_ENVIRONMENT), f"conformance.vlmevalkit.{tool}", arguments, environment=_VARIABLES, log=log)
-    return read_observations(out)
+    return out
 
 
 def _print_failures(theirs: Observations) -> None:

@@ -6,12 +6,13 @@ import argparse
 import os
 import shutil
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from conformance import contained
 from conformance.frame import MODELS, Observation, write_observation
-from conformance.vlmevalkit.book import Case, leaves, predictions_in, read_cases
+from conformance.vlmevalkit.book import Case, leaves, own_data, predictions_in, read_cases
 from conformance.vlmevalkit.judging import Plain, as_text, plain_message
 from conformance.vlmevalkit.original import Original
 from conformance.vlmevalkit.prepare import judge_kwargs, quiet
@@ -62,7 +63,7 @@ def observe(original: Original, case: Case, model: str, folder: Path) -> Observa
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     # Sets share folders of images, and an image that is there is not written again.
-    shutil.rmtree(folder.parents[2] / "data" / "images", ignore_errors=True)
+    shutil.rmtree(Path(original.file.LMUDataRoot()) / "images", ignore_errors=True)
     heard: list[Plain] = []
     original.heard = heard.append
     speaker = Speaker(case.answers[model])
@@ -101,11 +102,13 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("out", type=Path)
+    parser.add_argument("--part", type=int, default=0, help="which of the parts, from 0")
+    parser.add_argument("--parts", type=int, default=1, help="into how many parts the cases are divided")
     options = parser.parse_args()
     contained.only_this_machine()
     os.chdir(options.work)
-    original = Original(options.checkout, options.work / "data")
-    for case in read_cases(options.work):
+    original = Original(options.checkout, own_data(options.work, f"theirs-{options.part}"))
+    for case in islice(read_cases(options.work), options.part, None, options.parts):
         for model in MODELS:
             write_observation(options.out, observe(original, case, model, options.work / "theirs" / model / case.name))
 
