@@ -256,6 +256,13 @@ def _chosen_sets(classes: Mapping[str, type], only: str, seed: int) -> Iterator[
         yield from ((name, cls) for name in drawn)
 
 
+def _forms_in(book: Path) -> dict[str, dict[str, Any]]:
+    """The entries of a book by the names of sets, and one for each class."""
+    entries = [json.loads(line) for line in book.read_text(encoding="utf-8").splitlines()]
+    good = [one for one in entries if "failure" not in one]
+    return {**{one["class"]: one for one in reversed(good)}, **{one["name"]: one for one in good}}
+
+
 def main() -> None:
     """Write the book of a seed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -263,18 +270,21 @@ def main() -> None:
     parser.add_argument("checkout", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="*")
+    parser.add_argument("--forms", type=Path, help="the book of another seed, whose forms of columns are tried first")
     options = parser.parse_args()
     contained.only_this_machine()
     write_videos(options.work / "data" / "videos", options.seed)
     original = Original(options.checkout, options.work / "data")
-    known: dict[str, dict[str, Any]] = {}
+    known = _forms_in(options.forms) if options.forms else {}
     failed: set[str] = set()
     book = options.work / "book.jsonl"
     book.unlink(missing_ok=True)
     for name, cls in _chosen_sets(original.classes(), options.only, options.seed):
         if options.only == "*" and cls.__name__ in failed:
             continue
-        entry = Preparation(original, name, cls, options.work, options.seed, known.get(cls.__name__, {})).prepare()
+        entry = Preparation(
+            original, name, cls, options.work, options.seed, known.get(name) or known.get(cls.__name__, {})
+        ).prepare()
         if "failure" in entry:
             failed.update({cls.__name__} - known.keys())
         else:
