@@ -27,7 +27,7 @@ from polymeter.models.mock import MockBatch
 
 CLASSES = Path(__file__).parent / "guests"
 EXPECTED = (
-    Expected("images in a question to the judge (WISE)", "WISE_all", "prompt"),
+    Expected("images in a judge's question (WISE)", "WISE_all", "prompt"),
     Expected("size of an image for the judge", "*", "prompt"),
 )
 _JUDGED_SIDE = 512

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 from collections.abc import Mapping
 from itertools import islice
@@ -73,8 +74,11 @@ def observe(original: Original, case: Case, model: str, folder: Path) -> Observa
             speaker.watch(dataset)
             file = original.file.get_pred_file_path(str(folder), "scripted", case.dataset)
             _infer(original, speaker, dataset, file)
-            made.samples = predictions_in(Path(file))
+            before = _drawn()
             returned = dataset.evaluate(file, **judge_kwargs(case.judge))
+            made.has_draws = _drawn() != before
+            # After evaluate, which may add to the file: Polymeter keeps what it leaves.
+            made.samples = predictions_in(Path(file))
     except (Exception, SystemExit, contained.OutOfTime) as error:
         made.failure = contained.reason(error)
     else:
@@ -83,6 +87,13 @@ def observe(original: Original, case: Case, model: str, folder: Path) -> Observa
     made.prompts = {index: as_text(one) for index, one in speaker.shown.items()}
     made.prompts |= {f"judge {number:04}": one for number, one in enumerate(asked)}
     return made
+
+
+def _drawn() -> int:
+    """Something that changes when random numbers are drawn from a global generator."""
+    import numpy
+
+    return hash((random.getstate(), str(numpy.random.get_state())))  # noqa: NPY002
 
 
 def _infer(original: Original, speaker: Speaker, dataset: Any, file: str) -> None:
