@@ -48,7 +48,7 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, Mapping):
         lists = [one for one in value.values() if isinstance(one, (list, tuple))]
         if lists and len(lists) == len(value) and len({len(one) for one in lists}) == 1:
-            yield from _table({str(key): one for key, one in value.items() if key != "index"}, place)
+            yield from _table({str(key): cells for key, cells in value.items()}, place)
         else:
             for key, one in value.items():
                 yield from leaves(one, f"{place}/{key}")
@@ -60,6 +60,7 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _table(columns: Mapping[str, Any], place: str) -> Iterator[tuple[str, Any]]:
+    columns = {name: cells for name, cells in columns.items() if name != "index"}  # labels, in JSON
     n_rows = len(next(iter(columns.values()), ()))
     for number in range(n_rows):
         texts = [cell for cells in columns.values() if isinstance(cell := cells[number], str) and cell != "NaN"]
