@@ -38,6 +38,8 @@ def judged(asked: Plain) -> str:
     if "Image Relationship Understanding" in text:
         dimensions = re.findall(r"'([A-Z][A-Za-z ]+)': ", text) or _DIMENSIONS
         return str({name: (number >> place) % 10 + 1 for place, name in enumerate(dict.fromkeys(dimensions))})
+    if "<GRADE>" in text:
+        return f"{'ABC'[number % 3]}\t{number % 5}"
     if "[Begin Correctness]" in text:
         return f"It is so.\n[Begin Correctness]{('yes', 'no')[number % 2]}[End Correctness]"
     if re.search(r"Answer: .*\nYour output: ?$", text, re.S):

@@ -35,7 +35,8 @@ class Original:
 
     def __init__(self, checkout: Path, data: Path) -> None:
         os.environ["LMUData"] = str(data)  # noqa: SIM112  (its name is VLMEvalKit's)
-        os.environ.pop("OPENAI_API_KEY", None)
+        # Some classes ask no judge, whichever it is, unless this looks like a key.
+        os.environ["OPENAI_API_KEY"] = "sk-scripted"
         data.mkdir(parents=True, exist_ok=True)
         sys.path.insert(0, str(checkout))
         self.absent = stand_in()

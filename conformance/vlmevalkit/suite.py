@@ -26,7 +26,12 @@ _SHOWN_REASONS = 120
 
 # Deliberate differences, by their rows in docs/differences.md. These stay with ``--parity`` too.
 STAYS: Sequence[Expected] = ()
-EXPECTED: Sequence[Expected] = (*STAYS,)
+EXPECTED: Sequence[Expected] = (
+    *STAYS,
+    # An empty answer is missing there once it has been in a spreadsheet: judges are asked about "nan".
+    Expected("tables that a class writes and reads", names="prompt", models="messy"),
+    Expected("tables that a class writes and reads", names="value:*", models="messy"),
+)
 
 
 def run(seed: int, work: Path, parity: str, only: str) -> bool:
@@ -108,7 +113,7 @@ def _cases(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-_VARIABLES = {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "PYTHONHASHSEED": "0", "OPENAI_API_KEY": ""}
+_VARIABLES = {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "PYTHONHASHSEED": "0", "OPENAI_API_KEY": "sk-scripted"}
 
 
 def _observed(tool: str, work: Path, checkout: Path, side: str = "") -> Observations:
