@@ -178,5 +178,10 @@ def rows_for(default: int, *names: str) -> int:
 EXCLUDED: Mapping[str, str] = {
     "ERQA": "its class adds columns to the table that it looks for itself",
     "NaturalBenchDataset": "needs 7,600 rows",
+    "ChartCap": "its scores need bert_score, which is not installed",
+    **dict.fromkeys(
+        ("MRareBench_EvidenceVerif", "MRareBench_EvidenceVerif_TO", "MRareBench_EvidenceVerif_NoDx"),
+        "its scores depend on whether its images were asked about in the same process",
+    ),
 }
 """Sets that are not compared, with the cause."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import io
+import pickle
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +283,11 @@ def test_a_data_url_in_a_text_that_is_no_image_stays_text(judge: Judge) -> None:
     text = f"data:text/plain;base64,{base64.b64encode(buffer.getvalue() * 40).decode()}"
     OpenAIWrapper("gpt-4o").generate(text)
     assert judge.asked[0].text == text
+
+
+def test_threads_that_a_benchmark_starts_itself_ask_the_judge_of_the_run(judge: Judge) -> None:
+    model = build_judge(model="gpt-4o")
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(model.generate, ["Is it red?", "Is it blue?"])) == ["yes", "yes"]
+    assert sorted(one.text for one in judge.asked) == ["Is it blue?", "Is it red?"]
+    assert pickle.loads(pickle.dumps(model)).img_size == model.img_size

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import Context, copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.content import Given, Image, Part, Text
 from polymeter.core.errors import UnscoredError
-from polymeter.core.guest_context import current_role_client, guest_context, note_scorer, refuse_verdict
+from polymeter.core.guest_context import current_role_client, guest_context, has_role, note_scorer, refuse_verdict
 from polymeter.core.media.sources import from_data_url
 from polymeter.core.request import Generate, Message, Request
 from polymeter.guests.loggers import guest_logger
@@ -96,6 +97,11 @@ class OpenAIWrapper(BaseAPI):
         self.img_size = (512 if self._is_as_there else -1) if img_size is None else img_size
         self.img_detail = (img_detail or "low") if self._is_as_there else "high"
         self.timeout = timeout
+        self._made_in = copy_context()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the context, which no other process can use."""
+        return {name: value for name, value in self.__dict__.items() if name != "_made_in"}
 
     def generate(self, message: Any, dataset: str | None = None, num_generations: int = 1, **kwargs: Any) -> Any:
         """The judge's answer. If the judge could not answer, or its answer ended inside its reasoning, it is
@@ -117,6 +123,13 @@ class OpenAIWrapper(BaseAPI):
 
     def generate_inner(self, inputs: Any, **kwargs: Any) -> tuple[int, Any, Any]:
         """``(0, answer, response)``, or ``(1, fail_msg, reason)``. See ``generate``."""
+        made_in: Context | None = self.__dict__.get("_made_in")
+        if made_in is not None and not has_role(ROLE):
+            # A thread that the benchmark started itself knows no run: that of the code that made the judge counts.
+            return made_in.copy().run(self._ask, inputs, **kwargs)
+        return self._ask(inputs, **kwargs)
+
+    def _ask(self, inputs: Any, **kwargs: Any) -> tuple[int, Any, Any]:
         request, client = Request(self._messages(inputs), self._settings(kwargs)), current_role_client()
         if isinstance(client, DirectRoleClient):
             response = client.respond(str(self.model), self.api_base, request)
