@@ -155,6 +155,9 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     },
     "poly_math": {"id": in_turn("low-en-1", "low-zh-2"), "answer": _NUMBERS},
     "prbench": {
+        "prompt_0": in_turn("Who owns the river?", "May she sell the boat?", "Is the lamp hers?"),
+        "response_0": always("It depends."),
+        "prompt_1": in_turn("On what?", "Why?"),
         "rubric": always(
             [
                 {

@@ -186,7 +186,7 @@ class Preparation:
         return {column[1]: in_turn(*([[one] for one in cells] if is_list else cells))}
 
     def _try(self, shape: Shape) -> dict[str, Any]:
-        if not write_files(self.name, self.subsets, self.folder, self.seed):
+        if self.name not in LOCAL and not write_files(self.name, self.subsets, self.folder, self.seed):
             self._write(shape)
         adapter = self._adapter()
         dataset = adapter.load_dataset()
