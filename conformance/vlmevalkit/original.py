@@ -5,6 +5,7 @@ judge in place of the endpoints that its classes ask, and with local tables.
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import random
 import sys
@@ -41,9 +42,13 @@ class Original:
         sys.path.insert(0, str(checkout))
         self.absent = stand_in()
         self.heard: Heard = lambda _asked: None
+        self._numbers = itertools.count()
         self._without_models(checkout / "vlmeval")
         self.dataset: Any = importlib.import_module("vlmeval.dataset")
         self.file: Any = importlib.import_module("vlmeval.smp.file")
+        choices: Any = importlib.import_module("vlmeval.dataset.utils.multiple_choice")
+        # A file of one process in /tmp is named by the second: two that run at once would read each other's.
+        choices.timestr = lambda *_, **__: f"{os.getpid()}-{next(self._numbers)}"
         importing_ends()
         self._with_local_tables()
 

@@ -243,7 +243,9 @@ class quiet:
             one.__exit__(None, None, None)
 
 
-def _chosen_sets(classes: Mapping[str, type], only: str, seed: int) -> Iterator[tuple[str, type]]:
+def _chosen_sets(
+    classes: Mapping[str, type], presets: frozenset[str], only: str, seed: int
+) -> Iterator[tuple[str, type]]:
     """The sets to prepare: those that are named, else some of each class, drawn by the seed."""
     if only != "*":
         patterns = only.split(",")
@@ -252,7 +254,10 @@ def _chosen_sets(classes: Mapping[str, type], only: str, seed: int) -> Iterator[
     by_class: dict[type, list[str]] = {}
     for name, cls in classes.items():
         by_class.setdefault(cls, []).append(name)
-    for cls, names in by_class.items():
+    for cls, every in by_class.items():
+        # A preset says how many frames of a video are shown; the class's own name does not.
+        is_video = getattr(cls, "MODALITY", "") == "VIDEO"
+        names = [name for name in every if name in presets] if is_video and not presets.isdisjoint(every) else every
         most = MOST_SETS * (5 if len(names) > 15 * MOST_SETS else 1)
         drawn = generator("sets", seed, cls.__name__).sample(names, min(most, len(names)))
         yield from ((name, cls) for name in drawn)
@@ -281,7 +286,8 @@ def main() -> None:
     failed: set[str] = set()
     book = options.work / "book.jsonl"
     book.unlink(missing_ok=True)
-    for name, cls in _chosen_sets(original.classes(), options.only, options.seed):
+    presets = frozenset(original.dataset.supported_video_datasets)
+    for name, cls in _chosen_sets(original.classes(), presets, options.only, options.seed):
         if options.only == "*" and cls.__name__ in failed:
             continue
         entry = Preparation(
