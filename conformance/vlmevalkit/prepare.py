@@ -31,7 +31,7 @@ from conformance.vlmevalkit.videos import write_videos
 
 JUDGE, RULES = "gpt-4o-mini", "exact_matching"
 N_ROWS, MOST_REPAIRS, SECONDS = 10, 25, 30
-MOST_SETS = 3
+MOST_SETS = 5
 IMAGE = "image"
 
 
@@ -258,7 +258,7 @@ def _chosen_sets(
         # A preset says how many frames of a video are shown; the class's own name does not.
         is_video = getattr(cls, "MODALITY", "") == "VIDEO"
         names = [name for name in every if name in presets] if is_video and not presets.isdisjoint(every) else every
-        most = MOST_SETS * (5 if len(names) > 15 * MOST_SETS else 1)
+        most = MOST_SETS * (4 if len(names) > 10 * MOST_SETS else 1)
         drawn = generator("sets", seed, cls.__name__).sample(names, min(most, len(names)))
         yield from ((name, cls) for name in drawn)
 
