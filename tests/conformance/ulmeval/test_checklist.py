@@ -298,7 +298,7 @@ def test_what_evaluate_returns_is_the_result_and_is_saved(
     assert results(tmp_path / "run", "Toy") == found
     file = tmp_path / "run/artifacts/Toy/evaluate.json"
     assert (json.loads(file.read_text()) if file.is_file() else None) == saved
-    assert any("no intervals" in note for note in RunFolder(tmp_path / "run").read_results()["notes"])
+    assert any("have intervals" in note for note in RunFolder(tmp_path / "run").read_results()["notes"])
 
 
 # --- failed samples: by default the scored set excludes nothing silently; the legacy string for a legacy evaluate only

@@ -80,7 +80,7 @@ def test_the_prediction_file_is_the_frame_that_authors_expect(tmp_path: Path) ->
         "artifacts/Toy/mock_Toy_score.csv",
     ]
     assert json.loads((run.folder.artifacts / "Toy/evaluate.json").read_text()) == {"merged": 3, "width": 64}
-    assert any("no intervals" in note for note in run.results["notes"])
+    assert any("have intervals" in note for note in run.results["notes"])
 
 
 def test_evaluate_is_called_once_in_a_world_of_one_with_what_the_run_says(

@@ -166,8 +166,8 @@ def _notes(spec: TaskSpec, instance: Any, options: TableRunOptions, scoring: Sco
         yield f"Benchmark {spec.name!r} scores nothing: it has neither evaluate nor evaluate_sample."
     elif not scoring.by_sample:
         yield (
-            f"Benchmark {spec.name!r} computes its results from all answers together: the scores of single samples are "
-            "not known, so there are no intervals."
+            f"Benchmark {spec.name!r} computes its results from all answers together: samples have no scores, and only "
+            "means of a column that it writes have intervals."
         )
     elif scoring.by_file:
-        yield f"Benchmark {spec.name!r}: results of its own evaluate have no intervals."
+        yield f"Benchmark {spec.name!r}: of its own evaluate only means of a column that it writes have intervals."

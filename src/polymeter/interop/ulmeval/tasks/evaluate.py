@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from polymeter.core.text.json_text import json_text
 from polymeter.data.tables.exact import keep_exact, keeping_exact
 from polymeter.guests import contained
 from polymeter.interop.ulmeval.tasks.pools import threads_for_processes
+from polymeter.interop.ulmeval.tasks.row_scores import estimated, row_scores
 from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
 from polymeter.tasks.table.dataset import Dataset
 from polymeter.tasks.table.predictions import COLUMN, PICKLE, RETURNED, PredictionFile, write_predictions
@@ -23,6 +25,8 @@ from polymeter.tasks.table.scoring import JUDGE_MODEL, NO_FILTER
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from polymeter.stats.estimate import Estimate
 
 EVALUATE = "evaluate"
 _MOST_ARTIFACTS = 100
@@ -48,8 +52,8 @@ def evaluate_results(
     keeps_values: bool,
     taken: frozenset[MetricKey] = frozenset(),
 ) -> list[Result]:
-    """Return the results of ``evaluate``, which is called once. Nothing is known of single samples, so none has an
-    interval.
+    """Return the results of ``evaluate``, which is called once. A number has an interval only if it is the mean of a
+    column that it wrote.
 
     Args:
         dataset: The dataset.
@@ -80,6 +84,7 @@ def evaluate_results(
         boundary(ScoreError, doing),
     ):
         returned = evaluate(str(path), **judge)
+        scores = row_scores(_files_beside(path), frame)
     check_returned(returned, dataset.class_name)
     if returned is not None:
         with replacing(path.with_name(RETURNED)) as written:
@@ -91,19 +96,36 @@ def evaluate_results(
     columns = _types(frame.drop(columns=COLUMN))
     if not values:
         return [Result(EVALUATE, NO_FILTER, None, n_rows, artifacts=artifacts)]
-    return [
-        Result(
+    results = []
+    for metric, number in values.items():
+        rows_behind = rows_of_type(number.path, columns)
+        n = number.n if number.n is not None else None if rows_behind is None else len(rows_behind)
+        is_known = n is None or (rows_behind is not None and len(rows_behind) == n)
+        found = estimated(number.value, rows_behind, scores) if is_known else None
+        result = Result(
             metric,
             EVALUATE if (metric, NO_FILTER) in taken else NO_FILTER,
             number.value,
             n_rows if n is None else n,
             higher_is_better=_direction(dataset.metrics, metric),
-            artifacts=artifacts if place == 0 else (),
+            artifacts=() if results else artifacts,
             n_planned=n,
         )
-        for place, (metric, number) in enumerate(values.items())
-        for n in [number.n if number.n is not None else rows_of_type(number.path, columns)]
-    ]
+        results.append(result if found is None else _with_interval(result, found))
+    return results
+
+
+def _with_interval(result: Result, found: Estimate) -> Result:
+    """The same result with the uncertainty of an estimate."""
+    return replace(
+        result,
+        stderr=found.stderr,
+        interval=found.interval,
+        stderr_method=found.method,
+        ci_method=found.ci_method,
+        no_interval=found.no_interval,
+        spread=found.spread,
+    )
 
 
 @contextmanager

@@ -87,8 +87,8 @@ def numbers(returned: Any) -> dict[str, TableNumber]:
     return found
 
 
-def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, frozenset[int]]]) -> int | None:
-    """Return the number of rows that a number rests on, if keys that lead to it are values of the table's columns (a
+def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, frozenset[int]]]) -> frozenset[int] | None:
+    """Return the rows that a number rests on, if keys that lead to it are values of the table's columns (a
     type, a category, a discipline): the rows with all of these values, or with the last of them if no row has all;
     ``None`` if no key is one. Of ``DATASET:KEY`` and ``COLUMN=VALUE``, dataset and value count as keys too.
 
@@ -97,7 +97,7 @@ def rows_of_type(path: tuple[str, ...], columns: Mapping[str, Mapping[str, froze
         columns: Column → value in lower case → the rows.
     """
     found = [rows for key in path if (rows := _rows_with(key.strip().lower(), columns)) is not None]
-    return len(frozenset.intersection(*found) or found[-1]) if found else None
+    return (frozenset.intersection(*found) or found[-1]) if found else None
 
 
 def _rows_with(key: str, columns: Mapping[str, Mapping[str, frozenset[int]]]) -> frozenset[int] | None:
