@@ -22,7 +22,7 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.request import Request
 from polymeter.interop.ulmeval.tasks import compile as compiling
 from polymeter.interop.ulmeval.tasks import specs
-from polymeter.interop.ulmeval.tasks.evaluate import RETURNED
+from polymeter.interop.ulmeval.tasks.results.evaluate import RETURNED
 from polymeter.models.mock import MockBatch
 from polymeter.run.plan import named_paths
 from polymeter.tasks.table.files.roots import file_stem

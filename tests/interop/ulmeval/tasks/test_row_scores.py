@@ -10,7 +10,7 @@ import pytest
 
 from polymeter.data.formats import dump
 from polymeter.data.tables.exact import keeping_exact
-from polymeter.interop.ulmeval.tasks.row_scores import estimated, row_scores
+from polymeter.interop.ulmeval.tasks.results.row_scores import estimated, row_scores
 from tests.helpers.toy_datasets import run_toy, write_table
 
 FRAME = pd.DataFrame({"index": [3, 1, 2], "answer": ["A", "B", "C"], "prediction": ["A", "B", "D"]})

@@ -9,7 +9,7 @@ import pytest
 from polymeter.core.errors import DataError
 from polymeter.core.stored_image import StoredImage
 from polymeter.data.formats import load
-from polymeter.interop.ulmeval.tasks.evaluate import single_process
+from polymeter.interop.ulmeval.tasks.results.evaluate import single_process
 from tests.helpers.toy_datasets import run_toy, write_class
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from polymeter.core.errors import ScoreError
-from polymeter.interop.ulmeval.tasks.tabulate import MOST_ROWS, as_json, check_returned, numbers, rows_of_type
+from polymeter.interop.ulmeval.tasks.results.tabulate import MOST_ROWS, as_json, check_returned, numbers, rows_of_type
 
 
 @pytest.mark.parametrize(

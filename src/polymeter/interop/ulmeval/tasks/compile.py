@@ -26,12 +26,12 @@ from polymeter.interop.ulmeval.tasks.dataset import (
     scoring_of,
     with_protocol,
 )
-from polymeter.interop.ulmeval.tasks.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.judge_needs import require_judge
 from polymeter.interop.ulmeval.tasks.listing.presets import ARGUMENTS, sampled_once
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval, load_class
 from polymeter.interop.ulmeval.tasks.named_tables import reading_named_table
 from polymeter.interop.ulmeval.tasks.reading import line_of_data
+from polymeter.interop.ulmeval.tasks.results.evaluate import evaluate_results
 from polymeter.interop.ulmeval.tasks.videos import unpacking, video_prompts
 from polymeter.tasks.table.compile import task_of
 from polymeter.tasks.table.dataset import Dataset

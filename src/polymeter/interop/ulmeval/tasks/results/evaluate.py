@@ -17,8 +17,8 @@ from polymeter.core.text.json_text import json_text
 from polymeter.data.tables.exact import keep_exact, keeping_exact
 from polymeter.guests import contained
 from polymeter.interop.ulmeval.tasks.pools import threads_for_processes
-from polymeter.interop.ulmeval.tasks.row_scores import estimated, row_scores
-from polymeter.interop.ulmeval.tasks.tabulate import as_json, check_returned, numbers, rows_of_type
+from polymeter.interop.ulmeval.tasks.results.row_scores import estimated, row_scores
+from polymeter.interop.ulmeval.tasks.results.tabulate import as_json, check_returned, numbers, rows_of_type
 from polymeter.tasks.table.dataset import Dataset
 from polymeter.tasks.table.predictions import COLUMN, PICKLE, RETURNED, PredictionFile, write_predictions
 from polymeter.tasks.table.scoring import JUDGE_MODEL, NO_FILTER
@@ -96,7 +96,7 @@ def evaluate_results(
     columns = _types(frame.drop(columns=COLUMN))
     if not values:
         return [Result(EVALUATE, NO_FILTER, None, n_rows, artifacts=artifacts)]
-    results = []
+    results: list[Result] = []
     for metric, number in values.items():
         rows_behind = rows_of_type(number.path, columns)
         n = number.n if number.n is not None else None if rows_behind is None else len(rows_behind)

@@ -1,0 +1,1 @@
+"""The results of a class: what its ``evaluate`` returns, as numbers with intervals where they can be known."""
