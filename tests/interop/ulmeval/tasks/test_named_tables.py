@@ -36,6 +36,13 @@ LOADERS = {
         data = super().prepare_tsv(url, file_md5)
         return data.assign(image=get_cache_path(repo_id))
 """,
+    "its own file, by a method that it calls": """
+    def fetched(self, repo_id):
+        return get_cache_path(repo_id)
+
+    def prepare_tsv(self, url, file_md5=None):
+        return super().prepare_tsv(url, file_md5).assign(image=self.fetched('some/repo'))
+""",
     "another address": """
     DATASET_URL_V2 = {'Mine': '/nowhere.json'}
 

@@ -22,6 +22,7 @@ _FETCHES = re.compile(
     r"\b(?:get_cache_path|snapshot_download|hf_hub_download|dataset_snapshot_download|download_file|load_dataset"
     r"|LMUDataRoot|HFCacheRoot)\b"
 )
+_OWN_CALL = re.compile(r"\b(?:self|cls)\.(\w+)\(")
 _OTHER_ADDRESS = re.compile(r"\bDATASET_URL")
 _BASE_READS = re.compile(r"\bsuper\(.*?\)\.(?:load_data|prepare_tsv)\(|\bself\.prepare_tsv\(")
 
@@ -55,13 +56,28 @@ def reading_named_table(cls: type, spec: TaskSpec, data: Mapping[str, str]) -> t
 
 def _loads_by_itself(cls: type, name: str) -> bool:
     """Return whether a method of a guest's fetches data, or takes no notice of what the base class reads."""
-    owner = definer(cls, name)
-    if owner is None or is_own_class(owner):
-        return False
-    try:
-        source = inspect.getsource(vars(owner)[name])
-    except (OSError, TypeError):
-        return True
-    if _FETCHES.search(source):
+    source = _source(cls, name)
+    if not source:
+        return source is None
+    if _fetches(cls, name, set()):
         return True
     return not _BASE_READS.search(source) if name == _LOADING[0] else bool(_OTHER_ADDRESS.search(source))
+
+
+def _fetches(cls: type, name: str, seen: set[str]) -> bool:
+    """Return whether a method of a guest's fetches data, itself or by other methods of its class that it calls."""
+    seen.add(name)
+    source = _source(cls, name) or ""
+    called = [other for other in _OWN_CALL.findall(source) if other not in seen]
+    return bool(_FETCHES.search(source)) or any(_fetches(cls, other, seen) for other in called)
+
+
+def _source(cls: type, name: str) -> str | None:
+    """The source of a method of a guest's; empty if the class has ours or none, ``None`` if it cannot be read."""
+    owner = definer(cls, name)
+    if owner is None or is_own_class(owner):
+        return ""
+    try:
+        return inspect.getsource(vars(owner)[name])
+    except (OSError, TypeError):
+        return None
