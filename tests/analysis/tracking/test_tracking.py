@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -350,13 +351,8 @@ def test_what_another_process_measures_is_waited_for_and_not_measured_twice(
 def test_two_threads_share_the_work(out: Path) -> None:
     for step in range(300, 900, 100):
         save(out, step, step // 20)
-    curves: list[polymeter.Curve] = []
-    threads = [threading.Thread(target=lambda: curves.append(track(out))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(curves) == 2
+    with ThreadPoolExecutor(2) as threads:
+        curves = [*threads.map(lambda _: track(out), range(2))]  # raises what either raised
     measured = [step for curve in curves for step in curve.new]
     assert sorted(measured) == [100, 200, *range(300, 900, 100), 1000]
 
