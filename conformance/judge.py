@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from conformance.endpoint import ChatHandler, serving
 
 
 def verdict(text: str) -> str:
@@ -48,46 +48,12 @@ def _value(key: str, number: int) -> Any:
     return "yes" if number % 2 else "no"
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        self._send({"object": "list", "data": [{"id": "judge", "object": "model"}]})
+class _Handler(ChatHandler):
+    models = ("judge",)
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        text = verdict("\n".join(_texts(asked.get("messages") or asked.get("prompt") or "")))
-        message = {"role": "assistant", "content": text}
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        choice = {"index": 0, "message": message, "text": text, "finish_reason": "stop"}
-        self._send(
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": "judge",
-                "choices": [choice],
-                "usage": usage,
-            }
-        )
-
-    def _send(self, content: Any) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Nothing is logged."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """A client that hangs up is no error here."""
+        asked = json.loads(self.read_body() or b"{}")
+        self.send_text(verdict("\n".join(_texts(asked.get("messages") or asked.get("prompt") or ""))), "judge")
 
 
 def _texts(messages: Any) -> Iterator[str]:
@@ -103,12 +69,5 @@ def _texts(messages: Any) -> Iterator[str]:
 @contextmanager
 def judge_endpoint() -> Iterator[str]:
     """Serve verdicts; the address, up to ``/v1``."""
-    server = _Server(("127.0.0.1", 0), _Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(_Handler) as address:
+        yield address

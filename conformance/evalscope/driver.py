@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from conformance.evalscope.reports import note_metric
 from conformance.evalscope.stand_ins import (
     Script,
     register_scorers,
@@ -237,21 +238,8 @@ def _values(report: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         key: written[key] for key in ("name", "dataset_name", "dataset_pretty_name", "model_name")
     }
     for metric in written["metrics"]:
-        _note(metric, metric["name"], scores, counts)
-        for category in metric["categories"]:
-            name = category["name"]
-            place = f"{metric['name']}, {'/'.join(name) if isinstance(name, list) else name}"
-            _note(category, place, scores, counts)
-            for subset in category["subsets"]:
-                _note(subset, f"{place}, {subset['name']}", scores, counts)
+        note_metric(metric, metric["name"], scores, counts)
     return scores, counts
-
-
-def _note(node: dict[str, Any], place: str, scores: dict[str, Any], counts: dict[str, Any]) -> None:
-    scores[place] = node["score"]
-    counts[f"num {place}"] = node["num"]
-    if "macro_score" in node:
-        scores[f"{place} (macro)"] = node["macro_score"]
 
 
 def _reviews(place: Path) -> dict[str, dict[str, Any]]:

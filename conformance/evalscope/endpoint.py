@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from conformance.endpoint import ChatHandler, serving
 from conformance.evalscope.answers import MODELS
 from conformance.evalscope.stand_ins import MARK, Script
 
@@ -40,16 +39,8 @@ def serve(script: Script) -> Iterator[str]:
         script: What the scripted models say.
     """
 
-    class Handler(_Handler):
-        said = script
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(_Handler, said=script) as address:
+        yield address
 
 
 def verdict(judge: str, prompt: str, script: Script) -> str:
@@ -65,38 +56,18 @@ def verdict(judge: str, prompt: str, script: Script) -> str:
     return said[zlib.crc32(repr((marks[-1:], contained)).encode()) % len(said)]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(ChatHandler):
+    models = (*MODELS, *JUDGES)
     said: Script
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = json.loads(self.read_body())
         model = asked["model"]
         if model in MODELS:
             text = self.said.answer(model, {"messages": asked["messages"]})
         else:
             text = verdict(model, "\n".join(_text(message["content"]) for message in asked["messages"]), self.said)
-        message = {"role": "assistant", "content": text}
-        count = asked.get("n") or 1
-        choices = [{"index": i, "message": message, "finish_reason": "stop"} for i in range(count)]
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        self._answer(
-            {"id": "x", "object": "chat.completion", "created": 0, "usage": usage, "choices": choices, "model": model}
-        )
-
-    def do_GET(self) -> None:
-        self._answer({"data": [{"id": name, "object": "model"} for name in (*MODELS, *JUDGES)]})
-
-    def log_message(self, *_: Any) -> None:
-        """Requests are not shown."""
-
-    def _answer(self, content: dict[str, Any]) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.send_text(text, model, asked.get("n") or 1)
 
 
 def _text(content: Any) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contained import only_this_machine
+from conformance.evalscope.reports import note_metric
 from conformance.evalscope_1.decisions import observe_decisions
 from conformance.evalscope_1.images import draw_by_endpoint, score_by_digests
 from conformance.evalscope_1.programs import run_in_processes
@@ -157,21 +158,8 @@ def _values(report: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         dimensions = json.dumps(identity.get("dimensions") or {}, sort_keys=True)
         place = f"{identity['name']}:{identity['aggregation']}{dimensions}"
         counts[f"semantics {place}"] = json.dumps(metric.get("semantics"), sort_keys=True)
-        _note(metric, place, scores, counts)
-        for category in metric["categories"]:
-            name = category["name"]
-            inner = f"{place}, {'/'.join(name) if isinstance(name, list) else name}"
-            _note(category, inner, scores, counts)
-            for subset in category["subsets"]:
-                _note(subset, f"{inner}, {subset['name']}", scores, counts)
+        note_metric(metric, place, scores, counts)
     return scores, counts
-
-
-def _note(node: dict[str, Any], place: str, scores: dict[str, Any], counts: dict[str, Any]) -> None:
-    scores[place] = node["score"]
-    counts[f"num {place}"] = node["num"]
-    if "macro_score" in node:
-        scores[f"{place} (macro)"] = node["macro_score"]
 
 
 def _reviews(run: Path) -> dict[str, dict[str, Any]]:

@@ -13,9 +13,9 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from conformance.endpoint import ChatHandler, serving
 from conformance.evalscope_1.images import as_answer, read_question
 from conformance.evalscope_1.stand_ins import key_of, texts_of
 from conformance.frame import MODELS
@@ -99,54 +99,25 @@ def _part(part: Any) -> Any:
 def serve(script: Script) -> Iterator[str]:
     """The endpoint's address, up to ``/v1``, as long as it is needed."""
 
-    class Handler(_Handler):
-        said = script
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(_Handler, said=script) as address:
+        yield address
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(ChatHandler):
+    models = (*MODELS, *JUDGES)
     said: Script
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.read_body()
         is_drawn = "/images/" in self.path
         asked = read_question(self.headers["Content-Type"], body) if is_drawn else json.loads(body)
         side, _, case = self.headers.get("Authorization", "").removeprefix("Bearer ").partition("|")
         model = asked["model"]
         text = self.said.answer(side, case, model, asked)
         if is_drawn:
-            return self._answer(as_answer(text))
-        choices = [
-            {"index": i, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-            for i in range(asked.get("n") or 1)
-        ]
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        return self._answer(
-            {"id": "x", "object": "chat.completion", "created": 0, "usage": usage, "choices": choices, "model": model}
-        )
-
-    def do_GET(self) -> None:
-        self._answer({"data": [{"id": name, "object": "model"} for name in (*MODELS, *JUDGES)]})
-
-    def log_message(self, *_: Any) -> None:
-        """Requests are not shown."""
-
-    def _answer(self, content: Mapping[str, Any]) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            self.send_content(as_answer(text))
+        else:
+            self.send_text(text, model, asked.get("n") or 1)
 
 
 def in_order(asked: Sequence[str]) -> dict[str, str]:
