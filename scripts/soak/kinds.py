@@ -112,5 +112,9 @@ KINDS: Mapping[str, Kind] = {
         *("--model", "ulm:OracleUlm", "--model-path", "ulm_wrapper.py", "--model-args", "shade=50"),
         *("--tasks", "animals,garden,shades", *_TABLES),
     ),
+    "dataset class, wrapper by VLMEvalKit's name": run(
+        *("--model", "vlm:OracleUlm", "--model-path", "ulm_wrapper.py", "--model-args", "shade=50"),
+        *("--tasks", "animals,garden", *_TABLES),
+    ),
     "adapter, custom model of EvalScope": Kind(("python", "evalscope_run.py")),
 }

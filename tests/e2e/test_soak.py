@@ -13,8 +13,6 @@ from tests.e2e.kit import polymeter
 
 STARTED = {"vllm", "sglang", "llamacpp", "transformers-serve"}
 """Endpoints that a run starts: their programs are not installed, or take longer to start than a life lasts."""
-OTHERS = {"vlm"}
-"""A name of another tool's list, which stands for one of the other backends or for a wrapper as of ``ulm``."""
 
 
 def test_every_kind_of_model_takes_part(tmp_path: Path) -> None:
@@ -22,7 +20,7 @@ def test_every_kind_of_model_takes_part(tmp_path: Path) -> None:
     backends = {line.partition("  ")[0] for line in listed[: listed.index("")] if not line.startswith(" ")}
     pairs = [pair for kind in KINDS.values() for pair in zip(kind.words, kind.words[1:], strict=False)]
     named = {name.partition(":")[0] for option, name in pairs if option == "--model"}
-    assert backends - named - OTHERS == STARTED, "tests/e2e/test_served_runs.py kills runs with servers of their own"
+    assert backends - named == STARTED, "tests/e2e/test_served_runs.py kills runs with servers of their own"
 
 
 def test_the_kills_of_a_life_follow_from_seed_kind_and_number() -> None:

@@ -265,6 +265,13 @@ def test_any_other_result_is_refused_and_the_answers_are_kept(tmp_path: Path, re
     assert results(tmp_path / "run", "Toy") == {}
 
 
+@pytest.mark.parametrize(("returned", "found"), [("3", {"value": 3}), ("[1, 2]", {"0": 1, "1": 2})])
+def test_a_number_and_a_list_of_numbers_are_results(tmp_path: Path, returned: str, found: dict[str, float]) -> None:
+    body = f"def evaluate(self, eval_file, **judge_kwargs):\n    return {returned}\n"
+    assert run(tmp_path, body) == 0
+    assert results(tmp_path / "run", "Toy") == found
+
+
 def test_the_numbers_of_records_are_averaged(tmp_path: Path) -> None:
     body = """
     def evaluate(self, eval_file, **judge_kwargs):
