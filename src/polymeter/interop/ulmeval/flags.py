@@ -81,6 +81,8 @@ _OF_RUN = (
         convert=_zero_or_one,
     ),
 )
+ALIKE = {flag.key: flag for flag in (*_SHARED, *_OF_RUN)}
+"""Flags that VLMEvalKit's commands have too, by name; some of them mean more there."""
 _OF_EVALUATE = (
     Flag(
         "result_file",

@@ -10,7 +10,7 @@ from typing import Any
 from polymeter.cli.foreign_flags import Flag, FlagTable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.interop.ulmeval.config import WORK_DIR, NamedObject, UlmevalConfig, read_config, work_folder
-from polymeter.interop.ulmeval.flags import OURS, named_objects
+from polymeter.interop.ulmeval.flags import ALIKE, OURS, named_objects
 
 _NPROC, _RETRY, _TIMEOUT_S = 32, 6, 600
 """The values that the tool passes to ``evaluate`` unless the command sets others."""
@@ -44,23 +44,18 @@ _MODELS_AND_DATA = (
         sets="models",
         convert=named_objects,
     ),
-    Flag("config", "text", "a JSON file with models and datasets, in place of --model and --data"),
+    ALIKE["config"],
     Flag("data_config", "object", "class and arguments of names in --data: a JSON object"),
 )
 _RUNNING = (
-    Flag(
-        "work_dir",
-        "text",
-        "the folder for outputs; default: $MMEVAL_ROOT, else ./outputs",
-        convert=lambda folder, spelling: work_folder(folder),
-    ),
-    Flag("mode", "text", "all, infer (answer, but score nothing) or eval (score existing answers)"),
+    ALIKE["work_dir"],
+    ALIKE["mode"],
     Flag("api_nproc", "int", "maximum number of requests in flight; default: adaptive. evaluate gets it, or 32"),
     Flag("retry", "int", "how many times to repeat a failed request. evaluate gets it, or 6"),
-    Flag("verbose", "switch", "pass verbose to evaluate and wrappers"),
+    ALIKE["verbose"],
     Flag("keep_failed", "switch", "keep failed samples of a finished run; do not repeat them", sets="ignore"),
     Flag("ignore", "switch", "failed samples are repeated, as there; --keep-failed keeps them", "noted", False),
-    Flag("reuse", "switch", "reuse answers of an earlier day to the same requests, by the same model"),
+    ALIKE["reuse"],
     Flag(
         "reuse_aux",
         "text",
@@ -70,18 +65,11 @@ _RUNNING = (
     Flag("api_mode", "switch", _ALIKE, "noted", False),
     Flag("monitor_interval", "int", "progress is shown as it happens", "noted", 30),
     Flag("debug", "switch", "'polymeter --debug vlmeval …' shows tracebacks", "noted", False),
-    Flag(
-        "use_vllm",
-        "switch",
-        "Polymeter does not load models into vLLM in its own process",
-        "refused",
-        False,
-        hint="Name the model vllm:MODEL: a server of vLLM is then started for the run.",
-    ),
+    ALIKE["use_vllm"],
 )
 _JUDGING = (
     Flag("judge", "text", "the judge model: a name such as gpt-4o-mini, exact_matching for rules alone, or a spec"),
-    Flag("judge_args", "object", "arguments of evaluate, and the judge's model, api_base and key: a JSON object"),
+    ALIKE["judge_args"],
     Flag("judge_base_url", "text", "the judge's address"),
     Flag("judge_key", "text", "the judge's key"),
     Flag("judge_api_nproc", "int", "nproc of evaluate; default: --api-nproc", sets="judge_nproc"),
