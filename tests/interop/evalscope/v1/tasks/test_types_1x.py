@@ -35,6 +35,7 @@ from polymeter.interop.evalscope.v1.types.samples import Sample
 from polymeter.interop.evalscope.v1.types.scores import AggScore, Score
 from polymeter.interop.evalscope.v1.types.state import Target, TaskState
 from polymeter.interop.evalscope.v1.types.tools import ToolFunction, ToolInfo, parse_tool_call
+from tests.helpers.differences import difference
 
 
 def test_only_the_first_closed_thought_leaves_an_answer() -> None:
@@ -178,10 +179,10 @@ def test_a_checkpoint_has_the_words_of_both_generations() -> None:
     assert EvalType.SERVICE == "service"
 
 
-@pytest.mark.parametrize(("parity", "start"), [("", ""), ("evalscope", "\n")])
-def test_an_earlier_answer_is_sent_as_it_was_unless_evalscopes_form_is_asked_for(parity: str, start: str) -> None:
+@difference("earlier-answers", here="a bird", there="\na bird")
+def test_an_earlier_answer_is_sent_as_it_was(parity: str, expected: str) -> None:
     generated = ChatMessageAssistant(content="a bird", source="generate")
     written = ChatMessageAssistant(content="written by the author")
     with guest_context_with(parity=parity_with(parity)):
         sent = request_messages([ChatMessageUser(content="Name one."), generated, written])
-    assert [one.text for message in sent for one in message.parts] == ["Name one.", f"{start}a bird", written.text]
+    assert [one.text for message in sent for one in message.parts] == ["Name one.", expected, written.text]
