@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from polymeter.core.machine.files import is_temporary, replacing, sweep, temporary_name
+from polymeter.core.machine.files import is_temporary, replacing, sweep, temporary_name, write_once
 
 
 def name_of_a_dead_process():
@@ -59,3 +59,16 @@ def test_a_file_being_written_has_a_name_that_sweeping_knows(tmp_path):
         assert sweep([tmp_path]) == 0
         file.write("done")
     assert [path.name for path in tmp_path.iterdir()] == ["x" * 200]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_the_first_of_several_writers_writes_a_file(tmp_path, monkeypatch, has_links):
+    def link(*_):
+        raise PermissionError("the file system has no links")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", link)
+    path = tmp_path / "new/a.png"
+    assert [write_once(path, b"one"), write_once(path, b"other")] == [True, False]
+    assert path.read_bytes() == b"one"
+    assert [file.name for file in path.parent.iterdir()] == ["a.png"]

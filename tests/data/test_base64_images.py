@@ -96,6 +96,7 @@ def test_files(tmp_path):
     assert (tmp_path / "c.jpg").read_bytes().startswith(b"\xff\xd8\xff")
     with pytest.raises(DataError, match=r"Writing the image .*d\.what raised"):
         decode_base64_to_image_file(text, tmp_path / "d.what")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["a.png", "c.jpg", "new"]
     with pytest.raises(DataError, match=r"There is no image file .*no\.png"):
         encode_image_file_to_base64(tmp_path / "no.png")
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polymeter.core.errors import DataError, boundary
+from polymeter.core.machine.files import replacing
 from polymeter.core.media.pixels import opened_image
 from polymeter.core.media.sources import from_data_url, on_disk
 
@@ -97,18 +98,23 @@ def decode_base64_to_image(base64_string: str, target_size: int = -1) -> PILImag
 
 
 def decode_base64_to_image_file(base64_string: str, image_path: str | Path, target_size: int = -1) -> None:
-    """Write the image in a base64 text to a file, in the format that its suffix names. Creates the folder.
+    """Write the image in a base64 text to a file, in the format that its suffix names. Creates the folder. Another
+    process sees the file whole or not at all.
 
     Raises:
         DataError: if the text is not base64, holds no image, or the suffix names no format.
     """
+    from PIL import Image as pil
+
     image = decode_base64_to_image(base64_string, target_size)
     path = Path(image_path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix.lower() in (".jpg", ".jpeg") and image.mode not in _JPEG_MODES:
         image = image.convert("RGB")
-    with boundary(DataError, f"Writing the image {path}"):
-        image.save(path)
+    with boundary(DataError, f"Writing the image {path}"), replacing(path, binary=True, is_synced=False) as file:
+        kind = pil.registered_extensions().get(path.suffix.lower())
+        if kind is None:
+            raise ValueError(f"unknown file extension: {path.suffix}")
+        image.save(file, kind)
 
 
 def decode_base64(text: str) -> bytes:

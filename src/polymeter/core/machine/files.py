@@ -57,6 +57,43 @@ def replacing(path: Path, *, binary: bool = False, is_synced: bool = True) -> It
         raise
 
 
+def write_once(path: Path, data: bytes) -> bool:
+    """Write a file that does not exist yet, whole or not at all. Of several processes that write it, one does.
+
+    Args:
+        path: The target. Its folder is made.
+        data: Its content, which is not synced to the disk.
+
+    Returns:
+        Whether this call wrote it; false if the file exists, and it stays.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(temporary_name(path.name))
+    try:
+        temporary.write_bytes(data)
+        os.link(temporary, path)  # a rename would replace what another process has written meanwhile
+    except FileExistsError:
+        return False
+    except OSError:
+        return _create(path, data)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def _create(path: Path, data: bytes) -> bool:
+    """The same where the file system has no links. A process that is killed here leaves a part of the file."""
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        return False
+    return True
+
+
 def temporary_name(name: str) -> str:
     """Return a name for the temporary file of a file. It names the process and the machine that write it."""
     return f".{name[:_LONGEST_STEM]}.{_machine()}-{os.getpid()}-{os.urandom(4).hex()}.tmp"

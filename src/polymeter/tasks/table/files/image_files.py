@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import DataError, boundary
 from polymeter.core.guest_context import guest_context
-from polymeter.core.machine.files import replacing
+from polymeter.core.machine.files import replacing, write_once
 from polymeter.core.machine.opened_files import note_own
 from polymeter.core.media.pixels import opened_image
 from polymeter.core.media.sources import digest, is_elsewhere
@@ -21,7 +20,6 @@ from polymeter.tasks.table.files.cells import cell_name, image_in, toliststr
 from polymeter.tasks.table.files.roots import file_stem
 
 _FLATTENED = ("RGBA", "P", "LA")
-_WRITING = threading.Lock()  # two rows may have the same name, and be written at the same time
 
 
 def write_images(index: Any, images: Any, paths: Any, root: Path, again_as: str = ".jpg") -> list[str]:
@@ -116,18 +114,15 @@ def _is_below(root: Path, path: str) -> bool:
 
 def _keep(path: Path, data: bytes) -> Path:
     """Write bytes, unless the file holds them already. A file with other bytes belongs to another row or another run,
-    which may be reading it: it stays, and these bytes get another name.
+    which may be reading it: it stays, and these bytes get another name. Other processes may be writing there too.
     """
-    if _holds(path, data):
-        note_own(path)
-        return path
-    with _WRITING:
-        if path.exists() and not _holds(path, data):
+    with boundary(DataError, f"Writing the image {path}"):
+        if not (_holds(path, data) or write_once(path, data) or _holds(path, data)):
             path = path.with_name(f"{path.stem}-{digest(data)[:12]}{path.suffix}")
-        if not _holds(path, data):
-            doing = f"Writing the image {path}"
-            with boundary(DataError, doing), replacing(path, binary=True, is_synced=False) as file:
-                file.write(data)
+            if not _holds(path, data):
+                with replacing(path, binary=True, is_synced=False) as file:
+                    file.write(data)
+    note_own(path)
     return path
 
 
