@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +14,12 @@ import polymeter
 from polymeter.api.viewing import bundle
 from polymeter.core.request import Request
 from polymeter.models.mock import MockBatch
-from tests.helpers.toy_datasets import png_base64
+from tests.helpers.drawn_videos import encode
+from tests.helpers.toy_datasets import png_base64, write_table
 
-CLASSES = Path(__file__).parent / "guests/vlmeval/dataset/families.py"
+GUESTS = Path(__file__).parent / "guests"
+CLASSES = GUESTS / "vlmeval/dataset/families.py"
+COLLECTION = GUESTS / "collection/vlmeval/dataset"
 OPTIONS = {"A": "a cat", "B": "a dog", "C": "a cow"}
 MT = {"question": "['Who barks?', 'And who purrs?']", "answer": "['a dog', 'a cat']"}
 
@@ -33,7 +36,7 @@ def asked(index: int, answer: str, **cells: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Family:
-    """Rows, the answer to each request, and the numbers that follow."""
+    """Rows by table, the answer to each request, and the numbers that follow."""
 
     rows: list[dict[str, Any]]
     answer: Callable[[Request], str]
@@ -41,12 +44,29 @@ class Family:
     shown: tuple[str, ...]
     judge: str = ""
     n_requests: int = 0
-    has_image: bool = True
+    n_images: int = 1
     files: tuple[str, ...] = field(default=())
+    prepare: Callable[[str, Path], dict[str, Any]] | None = None
 
 
 def by_row(*said: str) -> Callable[[Request], str]:
     return lambda request: said[request.origin.index]
+
+
+def clips(name: str, folder: Path) -> dict[str, Any]:
+    """Write the repository of a class of videos, and return how to run it."""
+    write(name, folder / "repo")
+    encode(folder / "repo/pond.mp4", 12, 10, (64, 48))
+    told = {"arguments": {"nframe": 2}, "whole_videos": False}
+    return {"data": {"made/Clips": str(folder / "repo")}, "dialect_options": {"tsv": told}}
+
+
+def parts(name: str, folder: Path) -> dict[str, Any]:
+    """Write the tables of a collection, and return how to run it."""
+    rows = FAMILIES[name].rows
+    write(name, folder, "Part_a", rows[:2])
+    write(name, folder, "Part_b", rows[2:])
+    return {"include_paths": [COLLECTION], "data": {}}
 
 
 TURNS = [{**MT, "index": n} for n in range(3)]
@@ -70,7 +90,7 @@ FAMILIES = {
         by_row("a cat", "a dog", "a dog"),
         {"val/Overall": 1.0, "test/Overall": 0.5},
         ("question 1", "a dog"),
-        has_image=False,
+        n_images=0,
     ),
     "YesNo": Family([asked(0, "Yes"), asked(1, "No"), asked(2, "No")], by_row("yes", "yes", "no"),
                     {"Overall": 200 / 3}, ("question 2",)),
@@ -105,6 +125,23 @@ FAMILIES = {
         judge="yes",
         files=("_score.xlsx",),
     ),
+    "Clips": Family(
+        [asked(n, answer, video="pond") for n, answer in enumerate(("a duck", "a frog", "a fish"))],
+        by_row("a duck", "a frog", "a boat"),
+        {"acc": 200 / 3},
+        ("question 2", "a boat", "a fish"),
+        n_images=2,
+        files=("_score.xlsx",),
+        prepare=clips,
+    ),
+    "Whole": Family(
+        [asked(0, "red"), asked(1, "blue"), asked(0, "grey"), asked(1, "pink")],
+        by_row("red", "blue", "green", "pink"),
+        {"Part_a:right": 2, "Part_b:right": 1},
+        ("question 1", "green", "grey"),
+        files=("_Part_a.xlsx", "_Part_b.xlsx", "_score.json"),
+        prepare=parts,
+    ),
 }  # fmt: skip
 
 
@@ -116,16 +153,16 @@ def _plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("POLYMETER_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def write(name: str, folder: Path) -> Path:
-    rows = FAMILIES[name].rows
-    table = folder / f"{name}.tsv"
-    with table.open("w", encoding="utf-8", newline="") as file:
-        names = [*(["image"] if FAMILIES[name].has_image else []), *rows[0]]
-        writer = csv.DictWriter(file, names, delimiter="\t")
-        writer.writeheader()
-        image = {"image": png_base64("red", (16, 16))} if FAMILIES[name].has_image else {}
-        writer.writerows({**image, **row} for row in rows)
-    return table
+def write(name: str, folder: Path, table: str = "", rows: list[dict[str, Any]] | None = None) -> Path:
+    family = FAMILIES[name]
+    image = {"image": png_base64("red", (16, 16))} if family.n_images == 1 else {}
+    made = [{**image, **row} for row in rows or family.rows]
+    return write_table(folder / f"{table or name}.tsv", {column: [row[column] for row in made] for column in made[0]})
+
+
+def plain(name: str, folder: Path) -> dict[str, Any]:
+    """Write the table of a class, and return how to run it."""
+    return {"data": {name: str(write(name, folder))}}
 
 
 def numbers(run: polymeter.RunResult, name: str) -> dict[str, float]:
@@ -149,8 +186,8 @@ def test_a_family(name: str, tmp_path: Path) -> None:
 
     def run(function: Callable[[Request], str]) -> polymeter.RunResult:
         model = MockBatch(function, identity={"backend": "mock", "name": "m"}, batch_size=1)
-        data = {name: str(write(name, tmp_path))}
-        return polymeter.evaluate(model, name, output=tmp_path / "run", include_paths=[CLASSES], data=data, roles=roles)
+        told = {"include_paths": [CLASSES], **(family.prepare or plain)(name, tmp_path)}
+        return polymeter.evaluate(model, name, output=tmp_path / "run", roles=roles, **told)
 
     killed = run(lambda request: answer(request, at_most=2))
     assert killed.status == "interrupted"
@@ -164,8 +201,16 @@ def test_a_family(name: str, tmp_path: Path) -> None:
         ended, name
     )
     report = (ended.folder.path / "report.html").read_text(encoding="utf-8")
+    samples = json.loads(report.partition('id="data">')[2].partition("</script>")[0])["samples"]
+    assert [str(one["target"]) for one in samples] == [row["answer"] for row in family.rows]
+    assert {one["status"] for one in samples} == {"ok"}
+    assert report.count(':"data:image/') == family.n_images, "the rows share their images"
     bundle([ended.folder.path], tmp_path / "site")
-    pages = "".join(page.read_text(encoding="utf-8") for page in (tmp_path / "site").rglob("*.html"))
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (tmp_path / "site").rglob("sample-*.html")}
+    assert len(pages) == len(samples)
+    assert all(page.count("<figure") >= family.n_images for page in pages.values())
     for text in family.shown:
         assert text in report
-        assert text in pages
+        assert any(text in page for page in pages.values())
+    table = (tmp_path / "site/run/run/index.html").read_text(encoding="utf-8")
+    assert all(metric in table and str(value)[:5] in table for metric, value in family.numbers.items())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing as mp
+import os.path as osp
 from functools import partial
 
-from vlmeval.smp import dump, get_intermediate_file_path, load, toliststr
+from vlmeval.smp import dump, get_cache_path, get_intermediate_file_path, load, toliststr
 from vlmeval.utils import track_progress_rich
 
 from .image_base import ImageBaseDataset
@@ -13,6 +14,7 @@ from .text_base import TextBaseDataset
 from .utils import build_judge
 from .utils.multiple_choice import eval_vanilla, mcq_circular_eval, mcq_vanilla_eval, report_acc
 from .utils.vqa_eval import hit_calculate, process_line
+from .video_base import VideoBaseDataset
 
 
 def question_of(line):
@@ -123,9 +125,10 @@ class Conversation(ImageBaseDataset):
     DATASET_URL = {"Conversation": ""}
 
     def build_prompt(self, line):
-        turns = []
+        turns, images = [], [{"type": "image", "value": path} for path in self.dump_image(line)]
         for question, answer in zip(toliststr(line["question"]), toliststr(line["answer"])):
-            turns.append({"role": "user", "content": [{"type": "text", "value": question}]})
+            turns.append({"role": "user", "content": [*images, {"type": "text", "value": question}]})
+            images = []
             turns.append({"role": "assistant", "content": [{"type": "text", "value": answer}]})
         return turns
 
@@ -150,3 +153,27 @@ class Judged(ImageBaseDataset):
         name = get_intermediate_file_path(eval_file, f"_{judge_kwargs['model']}_score")
         dump(data.assign(verdict=verdicts), name)
         return {"score": sum(one == "yes" for one in load(name)["verdict"]) / len(data)}
+
+
+class Clips(VideoBaseDataset):
+    TYPE = "Video-VQA"
+
+    @classmethod
+    def supported_datasets(cls):
+        return ["Clips"]
+
+    def prepare_dataset(self, dataset_name="Clips", repo_id="made/Clips"):
+        root = get_cache_path(repo_id)
+        return {"root": root, "data_file": osp.join(root, f"{dataset_name}.tsv")}
+
+    def build_prompt(self, line, video_llm):
+        line = self.data.iloc[line] if isinstance(line, int) else line
+        frames = [{"type": "image", "value": path} for path in self.save_video_frames(line["video"])]
+        return [*frames, *question_of(line)]
+
+    @classmethod
+    def evaluate(cls, eval_file, **judge_kwargs):
+        data = load(eval_file)
+        data["score"] = [int(said == answer) for said, answer in zip(data["prediction"], data["answer"])]
+        dump(data, get_intermediate_file_path(eval_file, "_score"))
+        return {"acc": data["score"].mean() * 100}
