@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -288,6 +289,32 @@ def test_the_selectors_stay_when_a_pair_cannot_be_compared(client, runs):
     assert page.count(" selected>") == 2
 
 
+def test_samples_are_paired_by_their_prompts_or_their_order(client, runs):
+    """The samples of the other run have other names and the opposite order."""
+    renamed = [replace(sample(n), id=f"x/{n}", index=119 - n) for n in reversed(range(120))]
+    write_run(runs / "renamed", renamed, model="renamed")
+    page = client.get("/compare?run=first&run=renamed").text
+    assert "0 are in both" in page
+    (link,) = re.findall(r'href="([^"]*)">Pair the samples by prompt</a>', page)
+    page = client.get(html.unescape(link)).text
+    assert "cannot be compared" not in page
+    assert '<option value="prompt" selected>' in page
+    assert "better in renamed <strong>30</strong>" in page
+    assert "equal <strong>90</strong>" in page
+    one = client.get("/compare/sample?run=first&run=renamed&pair=prompt&index=4").text
+    assert one.count("What is the capital of country 4?") >= 2
+    assert "row-0004" in one
+    page = client.get("/compare?run=first&run=renamed&pair=order").text
+    assert "were sent different prompts" in page
+    assert (
+        "What is the capital of country 115?"
+        in client.get("/compare/sample?run=first&run=renamed&pair=order&index=4").text
+    )
+    page = client.get("/compare?run=first&run=failing&pair=order").text
+    assert "their order does not pair them" in page
+    assert "all <strong>30</strong>" in page
+
+
 def test_a_missing_score_makes_no_run_better(client):
     pair = "run=first&run=failing&allow=samples"
     page = client.get(f"/compare?{pair}").text
@@ -304,12 +331,12 @@ def test_large_runs_are_compared_by_another_process(runs, monkeypatch):
     from polymeter.core.errors import PlanError
 
     pair = [runs / "first", runs / "nested" / "second"]
-    here = viewing.services().compare(pair, ["prompts"])
+    here = viewing.services().compare(pair, ["prompts"], "order")
     monkeypatch.setattr(viewing, "_LARGE_BYTES", 0)
-    apart = viewing.services().compare(pair, ["prompts"])
+    apart = viewing.services().compare(pair, ["prompts"], "order")
     assert apart["others"][0]["scores"] == json.loads(json.dumps(here["others"][0]["scores"]))
     with pytest.raises(PlanError, match="named twice"):
-        viewing.services().compare([pair[0], pair[0]], [])
+        viewing.services().compare([pair[0], pair[0]], [], "id")
 
 
 def test_two_or_three_runs_are_compared(client):

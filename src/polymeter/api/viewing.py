@@ -100,16 +100,16 @@ def services() -> Services:
     """Return the arguments of the viewer."""
     from polymeter.viewer.site import Services
 
-    return Services(partial_results, _compare, _leaderboard)
+    return Services(partial_results, _compare, _paired_names, _leaderboard)
 
 
-def _compare(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
+def _compare(runs: Sequence[Path], allow: Sequence[str], pair_by: str) -> Mapping[str, Any]:
     """A comparison; that of large runs by a process of its own, which gives its memory back."""
     if sum(_journal_bytes(run) for run in runs) > _LARGE_BYTES:
-        return _compare_apart(runs, allow)
+        return _compare_apart(runs, allow, pair_by)
     from polymeter.analysis.comparison.comparing import compare
 
-    return compare(*runs, allow=allow).document()
+    return compare(*runs, allow=allow, pair_by=pair_by).document()
 
 
 def _journal_bytes(run: Path) -> int:
@@ -118,8 +118,8 @@ def _journal_bytes(run: Path) -> int:
     return journal.stat().st_size if journal.exists() else 0
 
 
-def _compare_apart(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
-    words = ["compare", *(str(run.absolute()) for run in runs), "--json"]
+def _compare_apart(runs: Sequence[Path], allow: Sequence[str], pair_by: str) -> Mapping[str, Any]:
+    words = ["compare", *(str(run.absolute()) for run in runs), "--json", "--pair-by", pair_by]
     if allow:
         words += ["--allow", ",".join(allow)]
     child = Child([sys.executable, "-m", "polymeter", *words], stdout=subprocess.PIPE)
@@ -132,6 +132,12 @@ def _compare_apart(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, A
         child.kill()
     document: dict[str, Any] = json.loads(text)
     return document
+
+
+def _paired_names(runs: Sequence[Path], task: str, pair_by: str) -> Sequence[Mapping[str, str]]:
+    from polymeter.analysis.comparison.pairing import paired_names
+
+    return paired_names(runs, task, pair_by)
 
 
 def _leaderboard(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:

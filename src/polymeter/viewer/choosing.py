@@ -9,7 +9,7 @@ from polymeter.report.comparison.labels import run_labels
 from polymeter.report.formatting import listing
 from polymeter.viewer.overview.in_short import ScoreInShort
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import ALLOWED, PageRequest, Viewer, address
+from polymeter.viewer.site import ALLOWED, PAIRED_BY, PageRequest, Viewer, address
 
 MOST_RUNS = 3
 _PLACES = ("First run", "Compared with it", "Third run")
@@ -44,12 +44,14 @@ class Chosen:
         every: All runs that can be read, the newest first.
         task: The chosen task; empty: the first that they share.
         allow: The allowed differences.
+        pair_by: What compared samples have in common.
     """
 
     runs: tuple[RunInShort, ...]
     every: tuple[RunInShort, ...]
     task: str
     allow: tuple[str, ...]
+    pair_by: str
 
     @property
     def labels(self) -> list[str]:
@@ -111,7 +113,8 @@ def chosen(viewer: Viewer, asked: PageRequest) -> Chosen:
     keys = [*dict.fromkeys(asked.all("run"))]
     every = tuple(run for run in viewer.shelf.runs() if not run.trouble)
     allow = tuple(what for what in ALLOWED if what in asked.all("allow"))
-    return Chosen(tuple(viewer.run_named(key) for key in keys), every, asked.get("task"), allow)
+    pair_by = next((rule for rule in PAIRED_BY if rule == asked.get("pair")), PAIRED_BY[0])
+    return Chosen(tuple(viewer.run_named(key) for key in keys), every, asked.get("task"), allow, pair_by)
 
 
 def pairs(runs: Sequence[RunInShort]) -> Iterator[Pair]:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.viewer.browsing import Browsed, browse
 from polymeter.viewer.choosing import MOST_RUNS, Chosen, chosen
 from polymeter.viewer.filters import Filters, aligned, select
+from polymeter.viewer.indexes import run_state
 from polymeter.viewer.sample_index import NONE, SCORE
-from polymeter.viewer.site import NotFoundError, NotReadyError, PageRequest, Query, Viewer, address
+from polymeter.viewer.site import PAIRED_BY, NotFoundError, NotReadyError, PageRequest, Query, Viewer, address
 
 _WON = "won:"
 
@@ -62,7 +63,8 @@ class ComparedRuns:
         """The query that leads to this comparison again."""
         runs = [("run", side.run.key) for side in self.sides]
         allow = [("allow", what) for what in self.choice.allow]
-        return (*runs, *allow, ("task", self.task), ("show", self.shown), *self.filters.key)
+        pair = [("pair", self.choice.pair_by)] if self.choice.pair_by != PAIRED_BY[0] else []
+        return (*runs, *allow, *pair, ("task", self.task), ("show", self.shown), *self.filters.key)
 
     def address(self, page: str = "", extra: Query = (), shown: str | None = None) -> str:
         """The address of a page of this comparison, or of other samples of it."""
@@ -76,7 +78,23 @@ class ComparedRuns:
         first = indexes[0]
         if first is None:
             raise NotReadyError(self.sides[0].run.name)
-        return tuple(aligned(first, index) for index in indexes if index is not None)
+        names = ({}, *self._names())
+        return tuple(aligned(first, index, own) for index, own in zip(indexes, names, strict=True) if index is not None)
+
+    def _names(self) -> Sequence[Mapping[str, str]]:
+        """For each run but the first, the names under which its samples are compared, by id."""
+        rule, viewer = self.choice.pair_by, self.sides[0].viewer
+        if rule == PAIRED_BY[0]:
+            return [{}] * (len(self.sides) - 1)
+        paths = [side.folder.path for side in self.sides]
+        states = tuple(run_state(side.folder, self.task) for side in self.sides)
+        try:
+            names: Sequence[Mapping[str, str]] = viewer.remember(
+                ("pairs", *paths, states, self.task, rule), lambda: viewer.services.paired_names(paths, self.task, rule)
+            )
+        except PolymeterError:  # the numbers show the reason, above the samples that their ids pair
+            return [{}] * len(paths[1:])
+        return names
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:

@@ -228,11 +228,20 @@ def flipped(index: SampleIndex, main: Main | None, other: OtherRun) -> Mask:
     return (index.is_right(main) & wrong) | (index.is_wrong(main) & right)
 
 
-def aligned(index: SampleIndex, other: SampleIndex) -> Positions:
-    """For each sample, its place in the index of another run; ``NONE`` where that has no sample of this id."""
+def aligned(index: SampleIndex, other: SampleIndex, names: Mapping[str, str] | None = None) -> Positions:
+    """For each sample, its place in the index of another run; ``NONE`` where that has no sample of this id.
+
+    Args:
+        index: The samples.
+        other: The index of the other run.
+        names: The ids in ``index`` of the other run's samples, by their own ids; default: they are the same.
+    """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     own, theirs = index.texts("id"), other.texts("id")
+    if names:
+        theirs = pa.chunked_array([[names.get(one, one) for one in theirs.to_pylist()]], type=theirs.type)
     if index.n == other.n and own.equals(theirs):  # the usual case, and much cheaper than a lookup
         return np.arange(index.n, dtype=np.int64)
     found = pc.index_in(own, value_set=theirs.combine_chunks())

@@ -43,6 +43,8 @@ _TO_WRITE = "Start 'polymeter view' without --read-only to write notes."
 Query = Sequence[tuple[str, str]]
 ALLOWED = ("samples", "data", "task", "prompts", "shown", "judge", "unfinished")
 """The differences that a user may allow between compared or ranked runs."""
+PAIRED_BY = ("id", "prompt", "order")
+"""What compared samples may have in common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,15 @@ class Services:
 
     Attributes:
         partial: The results of a run's journal so far, in the form of ``results.json``.
-        compare: The document of a comparison, from run folders and the allowed differences.
+        compare: The document of a comparison, from run folders, the allowed differences and what pairs samples.
+        paired_names: The names under which samples are compared, by id, of each run but the first: from run folders, a
+            task and what pairs samples.
         leaderboard: The document of a leaderboard, from run folders and the allowed differences.
     """
 
     partial: Callable[[RunFolder], Mapping[str, Any]]
-    compare: Callable[[Sequence[Path], Sequence[str]], Mapping[str, Any]]
+    compare: Callable[[Sequence[Path], Sequence[str], str], Mapping[str, Any]]
+    paired_names: Callable[[Sequence[Path], str, str], Sequence[Mapping[str, str]]]
     leaderboard: Callable[[Sequence[Path], Sequence[str]], Mapping[str, Any]]
 
 

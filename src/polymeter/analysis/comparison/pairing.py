@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from polymeter.analysis.comparison.runs import BY_ID, ComparedRun
+from polymeter.analysis.comparison.runs import BY_ID, ComparedRun, read_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.text.codec import compact_json
 from polymeter.report.formatting import count, listing
@@ -65,6 +66,26 @@ def pair_samples(first: ComparedRun, other: ComparedRun, tasks: Collection[str])
                 one.id: by_prompt.get(key, f"{one.id} of {other.name}") for one, key in zip(own, keys, strict=True)
             }
         other.rename(task, names)
+
+
+def paired_names(paths: Sequence[Path], task: str, rule: str) -> list[Mapping[str, str]]:
+    """Return for each run but the first the names of its samples, by id, under which they are compared.
+
+    Args:
+        paths: Run folders.
+        task: A task of all of them.
+        rule: What pairs samples: one of ``PAIRINGS``. By ``id`` no sample has another name.
+
+    Raises:
+        PlanError: if the rule is unknown, or does not pair the samples of these runs.
+        StorageError: if a run folder cannot be read.
+    """
+    check_pairing(rule)
+    first, *others = read_runs(paths)
+    for run in others:
+        run.pair_by = rule
+        pair_samples(first, run, [task])
+    return [run.names.get(task, {}) for run in others]
 
 
 def other_pairing(rule: str) -> str:

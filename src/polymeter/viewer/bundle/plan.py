@@ -12,7 +12,7 @@ from polymeter.report.table import title_of
 from polymeter.viewer.bundle.places import BundlePage
 from polymeter.viewer.choosing import shared_tasks
 from polymeter.viewer.shelf import RunInShort
-from polymeter.viewer.site import Viewer
+from polymeter.viewer.site import PAIRED_BY, Viewer
 
 MOST_PAIRS, MOST_TRIPLES = 20, 5
 """The pairs and the triples of runs that are compared: each has a page for every shared task, and for each sample that
@@ -165,7 +165,7 @@ def _add(plan: BundlePlan, several: Sequence[tuple[RunInShort, ...]], most: int)
             return
         ordered = sorted(runs, key=lambda run: run.started)
         try:
-            plan.viewer.services.compare([run.path for run in ordered], ())
+            plan.viewer.services.compare([run.path for run in ordered], (), PAIRED_BY[0])
         except PolymeterError as error:
             plan.refused.append((listing([run.name for run in ordered]), error.what))
         else:

@@ -149,8 +149,10 @@ def made_once(services: Services) -> Services:
         )
         return found
 
-    def compare(runs: Sequence[Path], allow: Sequence[str]) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = once(("compare", *runs, *allow), lambda: services.compare(runs, allow))
+    def compare(runs: Sequence[Path], allow: Sequence[str], pair_by: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = once(
+            ("compare", *runs, *allow, pair_by), lambda: services.compare(runs, allow, pair_by)
+        )
         return found
 
-    return Services(partial, compare, services.leaderboard)
+    return Services(partial, compare, services.paired_names, services.leaderboard)

@@ -20,7 +20,7 @@ from polymeter.viewer.filters import PLACES
 from polymeter.viewer.indexes import run_state
 from polymeter.viewer.pages.sample import shown_blocks
 from polymeter.viewer.pages.samples import images_of_sample
-from polymeter.viewer.site import ALLOWED, NotFoundError, PageRequest, Viewer, ViewerPage
+from polymeter.viewer.site import ALLOWED, PAIRED_BY, NotFoundError, PageRequest, Viewer, ViewerPage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 20
 _LONGEST, _LONGEST_HEAD = 600, 140
 _ALLOW = re.compile(r"--allow ([a-z,]+)")
+_PAIR_BY = re.compile(r"--pair-by ([a-z]+)")
 _QUICK = 4_000
 """The most samples of all runs together whose numbers are computed with the page: about 0.3 s. Those of more samples
 follow, while the page shows the values of each run.
@@ -133,6 +134,8 @@ def _chooser(choice: Chosen, own: ComparedRuns | None = None) -> dict[str, Any]:
         "task": own.task if own is not None else choice.task,
         "allow": choice.allow,
         "allowed": ALLOWED,
+        "pair_by": choice.pair_by,
+        "paired_by": PAIRED_BY,
     }
 
 
@@ -145,12 +148,24 @@ def _numbers_at_once(viewer: Viewer, own: ComparedRuns) -> dict[str, Any]:
 
 
 def _numbers(viewer: Viewer, own: ComparedRuns) -> dict[str, Any]:
-    paths, allow = [side.folder.path for side in own.sides], own.choice.allow
+    paths, allow, pair_by = [side.folder.path for side in own.sides], own.choice.allow, own.choice.pair_by
     try:
-        document = viewer.remember(_numbers_key(own), lambda: viewer.services.compare(paths, allow))
+        document = viewer.remember(_numbers_key(own), lambda: viewer.services.compare(paths, allow, pair_by))
     except PolymeterError as error:
-        return {"trouble": error.what, "hint": error.hint or "", "permit": _permit(own, error.hint or "")}
-    return {"trouble": "", "hint": "", "permit": None, **comparison_values(document, own.labels)}
+        hint = error.hint or ""
+        return {
+            "trouble": error.what,
+            "hint": hint,
+            "permit": _permit(own, hint),
+            "pair": _pair(own, f"{error.what} {hint}"),
+        }
+    return {"trouble": "", "hint": "", "permit": None, "pair": None, **comparison_values(document, own.labels)}
+
+
+def _pair(own: ComparedRuns, error: str) -> tuple[str, str] | None:
+    """Return what an error suggests to pair samples by, and the address of the comparison that does."""
+    found = _PAIR_BY.search(error)
+    return (found[1], own.address("", [("pair", found[1])])) if found and found[1] in PAIRED_BY else None
 
 
 def _permit(own: ComparedRuns, hint: str) -> tuple[str, str] | None:
@@ -164,7 +179,7 @@ def _permit(own: ComparedRuns, hint: str) -> tuple[str, str] | None:
 
 def _numbers_key(own: ComparedRuns) -> tuple[Any, ...]:
     states = tuple(run_state(side.folder, own.task) for side in own.sides)
-    return ("compare", *(side.folder.path for side in own.sides), states, *own.choice.allow)
+    return ("compare", *(side.folder.path for side in own.sides), states, *own.choice.allow, own.choice.pair_by)
 
 
 def _known(own: ComparedRuns) -> Iterator[dict[str, str]]:
