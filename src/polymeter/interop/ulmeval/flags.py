@@ -196,6 +196,11 @@ def _notes(command: str, given: Mapping[str, Any]) -> Iterator[str]:
             if flag.key in ("num_generations", "ignore") and flag.key in given:
                 yield f"{flag.names[0]} has no effect: the prediction file decides what is scored."
         return
+    yield from notes_on_run(given)
+
+
+def notes_on_run(given: Mapping[str, Any]) -> Iterator[str]:
+    """Notes on flags of a run, and on variables, that have no effect together with the other flags, in both kits."""
     if "reuse_aux" in given and not given.get("reuse"):
         yield "--reuse-aux has no effect without --reuse."
     if given.get("reuse") and given.get("mode") == "eval":

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from os import environ
 from typing import Any
 
 from polymeter.cli.foreign_flags import Flag, FlagTable
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.interop.ulmeval.config import WORK_DIR, NamedObject, UlmevalConfig, read_config, work_folder
-from polymeter.interop.ulmeval.flags import ALIKE, OURS, named_objects
+from polymeter.interop.ulmeval.flags import ALIKE, OURS, named_objects, notes_on_run
 
 _NPROC, _RETRY, _TIMEOUT_S = 32, 6, 600
 """The values that the tool passes to ``evaluate`` unless the command sets others."""
@@ -218,14 +217,7 @@ def _configured(datasets: tuple[NamedObject, ...], configured: Mapping[str, Any]
 
 def _notes(given: Mapping[str, Any]) -> Iterator[str]:
     """Notes on flags that have no effect together with the others."""
-    if "reuse_aux" in given and not given.get("reuse"):
-        yield "--reuse-aux has no effect without --reuse."
-    if given.get("reuse") and given.get("mode") == "eval":
-        yield "--reuse has no effect: the mode eval always scores existing answers."
-    if "MMEVAL_ROOT" in environ and "work_dir" in given:
-        yield f"--work-dir has no effect: $MMEVAL_ROOT is {environ['MMEVAL_ROOT']}."
-    if "EVAL_PROXY" in environ:
-        yield "$EVAL_PROXY has no effect: set HTTPS_PROXY."
+    yield from notes_on_run(given)
     for key in _OF_ENDPOINT:
         if key in given and "base_url" not in given:
             yield f"{RUN.by_key[key].names[0]} has no effect without --base-url."

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import comb
+from math import prod
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
@@ -68,7 +68,7 @@ def pass_at_k(arr: Sequence[Any], k: int = 1) -> float:
 
 
 def calculate_pass_at_k(num_samples: int | Sequence[int], num_correct: Sequence[int], k: int = 1) -> Any:
-    """The unbiased estimate of pass@k for each problem: ``1 - C(n-c, k) / C(n, k)`` (Chen et al. 2021).
+    """The unbiased estimate of pass@k for each problem: ``1 - C(n-c, k) / C(n, k)`` (Chen et al. 2021), as a product.
 
     Args:
         num_samples: Answers to each problem, or to every problem.
@@ -84,7 +84,12 @@ def calculate_pass_at_k(num_samples: int | Sequence[int], num_correct: Sequence[
     import numpy as np
 
     counts = [num_samples] * len(num_correct) if isinstance(num_samples, int) else list(num_samples)
-    return np.array([_one_pass_at_k(int(n), int(c), k) for n, c in zip(counts, num_correct, strict=True)])
+    return np.array([pass_at_k_of(int(n), int(c), k) for n, c in zip(counts, num_correct, strict=True)])
+
+
+def pass_at_k_of(n: int, c: int, k: int) -> float:
+    """pass@k of one problem with c right answers of n."""
+    return 1.0 if n - c < k else float(1.0 - prod(1.0 - k / i for i in range(n - c + 1, n + 1)))
 
 
 def simple_f1_score(scores: tuple[Sequence[float], Sequence[float]]) -> float:
@@ -266,10 +271,6 @@ def words_of_nltk(text: str) -> list[str]:
             "BLEU at parity with EvalScope needs NLTK and its data punkt_tab.",
             hint=f"Install them with: {pip_install('nltk')} && {python_command()} -m nltk.downloader punkt_tab",
         ) from error
-
-
-def _one_pass_at_k(n: int, c: int, k: int) -> float:
-    return 1.0 if n - c < k else 1.0 - comb(n - c, k) / comb(n, k)
 
 
 def _mean_of_scores(items: Sequence[Any], weights: Sequence[float]) -> float:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar
 
+from polymeter.interop.evalscope.tasks.scoring.metrics import pass_at_k_of
 from polymeter.interop.evalscope.v1.registries import register_aggregation
-from polymeter.interop.evalscope.v1.scoring.functions import calculate_pass_hat_k, mean, pass_at_k_of
+from polymeter.interop.evalscope.v1.scoring.functions import calculate_pass_hat_k, mean
 from polymeter.interop.evalscope.v1.types.scores import Aggregator, AggScore, SampleScore
 
 METRIC_WEIGHTS_KEY = "metric_weights"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb, prod
+from math import comb
 from typing import Any
 
 from polymeter.interop.evalscope.tasks.scoring.metrics import (
     bleu_ngram_one_sample,
+    calculate_pass_at_k,
     exact_match,
     macro_mean,
     mean,
@@ -38,31 +39,6 @@ _PARTS = {"r": "recall", "p": "precision", "f": "f1"}
 def normalize_text(text: str) -> str:
     """A text in lower case without white space around it."""
     return text.strip().lower()
-
-
-def calculate_pass_at_k(num_samples: int | Sequence[int], num_correct: Sequence[int], k: int = 1) -> Any:
-    """The unbiased estimate of pass@k for each problem: ``1 - C(n-c, k) / C(n, k)`` (Chen et al. 2021), as a product.
-
-    Args:
-        num_samples: Answers to each problem, or to every problem.
-        num_correct: Of them right, for each problem.
-        k: How many answers one may give.
-
-    Returns:
-        A NumPy array, one value for each problem.
-
-    Raises:
-        ValueError: if the two sequences differ in length.
-    """
-    import numpy as np
-
-    counts = [num_samples] * len(num_correct) if isinstance(num_samples, int) else list(num_samples)
-    return np.array([pass_at_k_of(int(n), int(c), k) for n, c in zip(counts, num_correct, strict=True)])
-
-
-def pass_at_k_of(n: int, c: int, k: int) -> float:
-    """pass@k of one problem with c right answers of n."""
-    return 1.0 if n - c < k else float(1.0 - prod(1.0 - k / i for i in range(n - c + 1, n + 1)))
 
 
 def calculate_pass_hat_k(num_trials: int, success_count: int, k: int) -> float:
