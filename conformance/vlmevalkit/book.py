@@ -12,6 +12,10 @@ from typing import Any
 from conformance.frame import plain
 
 CASES = "cases.jsonl"
+CIRCULAR_FAMILY = "circular choice"
+"""The family of sets whose questions are asked in every rotation."""
+LONGEST_CELL = 2000
+"""Characters of a cell that are kept."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def predictions_in(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _cell(value: Any) -> Any:
-    return value[:2000] if isinstance(value, str) else plain(value)
+    return value[:LONGEST_CELL] if isinstance(value, str) else plain(value)
 
 
 def own_data(work: Path, label: str) -> Path:

@@ -22,7 +22,7 @@ from polymeter.core.errors import PolymeterError
 from polymeter.core.request import Request
 from polymeter.interop.ulmeval.tasks import compile as compiling
 from polymeter.interop.ulmeval.tasks import specs
-from polymeter.interop.ulmeval.tasks.results.evaluate import RETURNED
+from polymeter.interop.ulmeval.tasks.results.evaluate import EVALUATE, RETURNED
 from polymeter.models.mock import MockBatch
 from polymeter.run.plan import named_paths
 from polymeter.tasks.table.files.roots import file_stem
@@ -102,12 +102,20 @@ def _result(case: Case, model: str, run: Any) -> Observation:
     if predictions is not None:
         made.samples = predictions_in(predictions)
     returned = files.get(RETURNED)
-    if returned is None:
+    if returned is None and _ended_without_numbers(run, case.dataset):
+        made.values = dict(leaves(None))
+    elif returned is None:
         notes = [note for note in map(str, run.results.get("notes") or ()) if case.dataset in note]
         made.failure = f"nothing was returned: {' | '.join(notes)}"[:600]
     else:
         made.values = dict(leaves(json.loads(returned.read_text(encoding="utf-8"))))
     return made
+
+
+def _ended_without_numbers(run: Any, dataset: str) -> bool:
+    """Whether ``evaluate`` returned nothing, as some do where there is no judge."""
+    results = run.results["tasks"].get(dataset, {}).get("results") or []
+    return [(one["metric"], one["value"]) for one in results] == [(EVALUATE, None)]
 
 
 def _batches(cases: Iterable[Case]) -> Iterator[list[Case]]:

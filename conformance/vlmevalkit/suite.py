@@ -8,30 +8,34 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
-from conformance.frame import python_of, read_observations, run_child
-from conformance.vlmevalkit.book import CASES
+from conformance.frame import Observation, python_of, read_observations, run_child
+from conformance.vlmevalkit.book import CASES, CIRCULAR_FAMILY, LONGEST_CELL
 
 CHECKOUT = "VLMEVALKIT"
 """The environment variable that names the checkout."""
 _ENVIRONMENT = ".venv-vlmevalkit"
 _LEAST, _PARTS = 150, 3
 _SHOWN_REASONS = 120
+_ASKED = "judge "
 
 # Deliberate differences, by their rows in docs/differences.md. These stay with ``--parity`` too.
 STAYS: Sequence[Expected] = ()
-EXPECTED: Sequence[Expected] = (
-    *STAYS,
-    # An empty answer is missing there once it has been in a spreadsheet: judges are asked about "nan".
-    Expected("tables that a class writes and reads", names="prompt", models="messy"),
-    Expected("tables that a class writes and reads", names="value:*", models="messy"),
+# Of cases only where a spreadsheet changed an answer: an empty one is missing there, and judges are asked about "nan".
+OF_CHANGED: Sequence[Expected] = (
+    Expected("tables that a class writes and reads", names="prompt", there="nan"),
+    Expected("tables that a class writes and reads", names="value:*"),
 )
+# Rotations are asked about until one is wrong.
+OF_CHANGED_ROTATIONS: Sequence[Expected] = (Expected("tables that a class writes and reads", names="prompt"),)
+EXPECTED: Sequence[Expected] = (*STAYS, *OF_CHANGED, *OF_CHANGED_ROTATIONS)
 
 
 def run(seed: int, work: Path, parity: str, only: str) -> bool:
@@ -42,6 +46,7 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
     sides = {"off": ["none"], "on": ["ulmeval"], "both": ["none", "ulmeval"]}[parity]
     book = _book(seed, work, checkout, only)
     families = {case["name"]: case["family"] for entry in book for case in _cases(entry)}
+    answers = {case["name"]: case["answers"] for entry in book for case in _cases(entry)}
     with (work / CASES).open("w", encoding="utf-8") as lines:
         lines.writelines(json.dumps(case) + "\n" for entry in book for case in _cases(entry))
     theirs = _without_draws(_observed("theirs", work, checkout))
@@ -52,7 +57,10 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
         is_good = False
     for side in sides:
         ours = _observed("ours", work, checkout, side)
-        made = compare(theirs, ours, EXPECTED if side == "none" else STAYS)
+        for key in theirs.keys() & ours.keys():
+            pair_questions(theirs[key], ours[key])
+        expected = [*STAYS, *(expected_of(changed_answers(theirs, answers), families) if side == "none" else ())]
+        made = compare(theirs, ours, expected)
         alike = sorted(made.same_for_all_models)
         made.same_for_all_models.clear()
         differing = {one.task for one in made.differences} | set(made.failures)
@@ -140,6 +148,42 @@ def _without_draws(theirs: Observations) -> Observations:
     drawing = sorted({case for (case, _), one in theirs.items() if one.has_draws})
     print(f"not compared, scored at random there: {', '.join(drawing) or 'none'}")
     return {key: one for key, one in theirs.items() if key[0] not in drawing}
+
+
+def pair_questions(there: Observation, here: Observation) -> None:
+    """Number the questions to the judge so that equal ones have one number: one that differs would move all others."""
+    asked = [Counter(text for name, text in one.prompts.items() if name.startswith(_ASKED)) for one in (there, here)]
+    both = asked[0] & asked[1]
+    for one, own in zip((there, here), asked, strict=True):
+        texts = [*sorted(both.elements()), *sorted((own - both).elements())]
+        shown = {name: text for name, text in one.prompts.items() if not name.startswith(_ASKED)}
+        one.prompts = shown | {f"{_ASKED}{number:04}": text for number, text in enumerate(texts)}
+
+
+def changed_answers(
+    theirs: Observations, answers: Mapping[str, Mapping[str, Mapping[str, Any]]]
+) -> list[tuple[str, str]]:
+    """The cases and models of which the original read an answer from its file that is not the one given.
+
+    Args:
+        theirs: What the original made.
+        answers: Case → model → index → the answer.
+    """
+    return [
+        (case, model)
+        for (case, model), one in theirs.items()
+        if any(
+            isinstance(said, str) and one.samples.get(index, {}).get("prediction", said) != said[:LONGEST_CELL]
+            for index, said in answers[case][model].items()
+        )
+    ]
+
+
+def expected_of(changed: Iterable[tuple[str, str]], families: Mapping[str, str]) -> Iterator[Expected]:
+    """The differences that follow where a spreadsheet changed an answer, for these cases and models alone."""
+    for case, model in changed:
+        rows = [*OF_CHANGED, *(OF_CHANGED_ROTATIONS if families[case] == CIRCULAR_FAMILY else ())]
+        yield from (replace(row, tasks=case, models=model) for row in rows)
 
 
 def _print_failures(theirs: Observations) -> None:

@@ -10,11 +10,12 @@ import pandas
 import pytest
 from PIL import Image
 
-from conformance.comparing import check_rows
+from conformance.comparing import check_rows, compare
+from conformance.frame import Observation
 from conformance.vlmevalkit.book import leaves
 from conformance.vlmevalkit.hints import HINTS, hints_for, rows_for
 from conformance.vlmevalkit.judging import joined, judged, plain_message
-from conformance.vlmevalkit.suite import EXPECTED, run
+from conformance.vlmevalkit.suite import EXPECTED, changed_answers, expected_of, pair_questions, run
 from conformance.vlmevalkit.tables import with_rotations, write_table
 
 
@@ -70,6 +71,34 @@ def test_hints_of_a_set_add_to_those_of_its_class() -> None:
 
 def test_expected_differences_have_rows() -> None:
     assert check_rows(EXPECTED) == []
+
+
+def asked(*questions: str, value: float = 0.5) -> dict[tuple[str, str], Observation]:
+    prompts = {f"judge {number:04}": text for number, text in enumerate(sorted(questions))}
+    cells = {"1": {"prediction": "nan"}, "2": {"prediction": "B"}}
+    made = {}
+    for model in ("right", "wrong", "messy"):
+        said = cells if model == "messy" else {"1": {"prediction": "A"}}
+        made["Case", model] = Observation("Case", model, {"acc": value}, said, {"1": "?", **prompts})
+    return made
+
+
+def test_one_question_that_differs_leaves_the_others_equal() -> None:
+    there, here = asked("a: nan", "b", "b", "c"), asked("b", "b", "c", "a: ")
+    for key, one in there.items():
+        pair_questions(one, here[key])
+    assert [(one.there, one.here) for one in compare(there, here).differences] == [("a: nan", "a: ")] * 3
+
+
+def test_a_difference_is_expected_only_where_a_spreadsheet_changed_an_answer() -> None:
+    answers = {"Case": {"right": {"1": "A"}, "wrong": {"1": "A"}, "messy": {"1": "", "2": "B"}}}
+    there = asked("nan")
+    changed = changed_answers(there, answers)
+    assert changed == [("Case", "messy")]
+    for family, own in (("VQA", {"messy"}), ("circular choice", set())):
+        rows = [*expected_of(changed, {"Case": family})]
+        assert {one.model for one in compare(there, asked("", value=0.25), rows).differences} == {"right", "wrong"}
+        assert {one.model for one in compare(asked("a"), asked("b"), rows).differences} == {"right", "wrong"} | own
 
 
 def test_without_a_checkout_nothing_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
