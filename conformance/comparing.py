@@ -141,12 +141,13 @@ def _compare_task(task: str, pairs: Sequence[tuple[Observation, Observation]], m
         made.same_for_all_models.add(task)
 
 
-_MISSING = "<missing>"
+MISSING = "<missing>"
+"""The value of what only the other tool has."""
 
 
 def _joined(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     for name in sorted(there.keys() | here.keys()):
-        yield name, there.get(name, _MISSING), here.get(name, _MISSING)
+        yield name, there.get(name, MISSING), here.get(name, MISSING)
 
 
 def same(one: Any, other: Any, tolerance: float = 1e-12) -> bool:

@@ -16,7 +16,7 @@ from polymeter.data.stored_column import StoredColumn, held_cells
 from polymeter.data.tables import large as large_tables
 from polymeter.data.tables import stored_text
 from polymeter.data.tables.stored_text import StoredText
-from polymeter.data.tables.tsv import read_texts, read_tsv, read_words
+from polymeter.data.tables.tsv import read_texts, read_tsv
 
 LONG = "QUJD" * 400
 CELLS = st.one_of(
@@ -46,7 +46,7 @@ def table(tmp_path, large):
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS), min_size=1, max_size=7),
-    read=st.sampled_from([read_tsv, read_words, read_texts]),
+    read=st.sampled_from([read_tsv, read_texts]),
     most=st.integers(1, 3),
 )
 def test_a_table_is_the_one_that_is_read_whole(tmp_path, rows, read, most):

@@ -25,7 +25,7 @@ from polymeter.interop.ulmeval.models.words import adding_words
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 from polymeter.interop.ulmeval.tasks.dataset import image_count
 from polymeter.models.mock import MockBatch
-from polymeter.tasks.table.classes.multiple_choice.datasets import TextMCQDataset
+from polymeter.tasks.table.classes.multiple_choice.datasets import ImageMCQDataset, TextMCQDataset
 from polymeter.tasks.table.classes.questions.datasets import TextQADataset
 from polymeter.tasks.table.files.image_files import write_images
 from tests.helpers.differences import difference
@@ -60,6 +60,17 @@ def test_words_that_pandas_takes_for_missing_values(tmp_path: Path, parity: str,
     with guest_context_with(parity=parity_with(parity)):
         table = read_texts(tmp_path / "t.tsv")
     assert [None if pd.isna(cell) else cell for cell in (table["A"][0], table["B"][0])] == expected
+
+
+@pytest.mark.parametrize("parity", ["none", "ulmeval"])
+def test_an_author_s_class_reads_such_words_as_pandas_does(tmp_path: Path, parity: str) -> None:
+    class Mine(ImageMCQDataset):
+        pass
+
+    (tmp_path / "t.tsv").write_text("index\thint\tA\n1\tN/A\t1\n")
+    with guest_context_with(parity=parity_with(parity)):
+        table = Mine.read_table(Mine.__new__(Mine), tmp_path / "t.tsv")
+    assert (table["hint"].isna().all(), table["A"][0]) == (True, 1)
 
 
 @difference("vqa-equality", here=[0.0, 1.0, 0.0], there=[1.0, 0.0, 1.0])

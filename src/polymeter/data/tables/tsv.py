@@ -76,20 +76,10 @@ def read_tsv(path: Path | str) -> pd.DataFrame:
     return _read_table(path)
 
 
-def read_words(path: Path | str) -> pd.DataFrame:
-    """A TSV as ``read_tsv`` gives it, except that words such as "None" and "NA" stay text: only empty cells are NaN.
-
-    At parity with ULMEvalKit these words are missing values, as in ``read_tsv``.
-
-    Raises:
-        DataError: if the file does not exist, or is not a table in UTF-8 text.
-    """
-    return _read_table(path, **_missing_words())
-
-
 def read_texts(path: Path | str) -> pd.DataFrame:
     """A TSV whose cells are all text, or NaN if empty: ``1.50`` and ``TRUE`` stay as written, even if a whole column
-    looks like numbers or truth values. Only the column ``index`` is as ``read_tsv`` gives it.
+    looks like numbers or truth values, and so do "None" and "NA". Only the column ``index`` is as ``read_tsv`` gives
+    it. At parity with ULMEvalKit such words are missing values, as in ``read_tsv``.
 
     Raises:
         DataError: if the file does not exist, or is not a table in UTF-8 text.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.data.opening.explaining import refuse_equal_names
-from polymeter.data.tables.tsv import columns_of, read_texts, read_words
+from polymeter.data.tables.tsv import columns_of, read_texts, read_tsv
 from polymeter.guests.own_classes import is_own_class, own_class
 from polymeter.tasks.table.base import ImageBaseDataset
 
@@ -40,13 +40,13 @@ class BuiltIn:
         """The table of a file. Only empty cells are empty: "None" and "NA" are answers and options like any other.
 
         Cells stay texts, so that what is shown and compared is what is written: ``1.50`` is not shown as ``1.5``. A
-        guest's class that derives from this one gets numbers where it expects them.
+        guest's class that derives from this one gets what it expects of pandas: numbers, and such words as missing.
 
         Raises:
             DataError: if there is no such file, or it is not a table of text in UTF-8, or two columns have one name.
         """
         if not self._is_own:
-            return read_words(path)
+            return read_tsv(path)
         if Path(path).is_file():
             refuse_equal_names(columns_of(path), Path(path))
         return read_texts(path)
