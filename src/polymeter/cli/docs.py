@@ -41,7 +41,8 @@ def docs(
     debug: Debug = False,
 ) -> int:
     """Write documentation pages of benchmarks, without using the network."""
-    from polymeter.catalog.pages import LANGUAGES, write_pages
+    from polymeter.catalog.pages.texts import LANGUAGES
+    from polymeter.catalog.pages.writing import write_pages
     from polymeter.cli.pairs import parse_places
     from polymeter.report.formatting import count
 
