@@ -7,9 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +20,10 @@ import pytest
 import polymeter
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.request import Output, Request, Response
+from polymeter.core.request import Generate, Origin, Output, Request, Response
 from polymeter.judge import LLMJudge
 from polymeter.models.mock import MockBatch, MockEndpoint
+from polymeter.run.schedule.role_client import SampleRoleClient
 from polymeter.store.exports.export import read_samples
 from polymeter.store.journal import Journal
 from tests.helpers.judged import CARELESS, CODE, N_ROWS, TASK, judged_folder
@@ -366,3 +370,26 @@ def verdicts_of_another(output: Path) -> set[str]:
     known = {n: [key.model for key in journal.answers(TASK, n) if key.role == "judge"] for n in range(N_ROWS)}
     journal.close()
     return {f"judge {n}" for n, models in known.items() if len(models) == 2}
+
+
+def test_each_thread_refuses_the_answer_that_it_was_given() -> None:
+    """The threads of an ``evaluate`` ask at the same time, and each finds later that its answer is no verdict."""
+    said = Response(outputs=(Output(text="hm"),))
+    request = Request((), Generate(), origin=Origin("task", "sample"))
+    asked = SimpleNamespace(fingerprint="f", question="q", request=request)
+    running = SimpleNamespace(
+        lock=threading.Lock(), judge_calls=[], lost_verdicts={}, verdicts={"q": said}, ask=lambda role, request: asked
+    )
+    reader = SimpleNamespace(read=lambda *_: said)
+    client = SampleRoleClient(running, {"judge"}, None, None, None, reader)  # type: ignore[arg-type]
+    both_asked = threading.Barrier(2)
+
+    def score(row: int) -> None:
+        client("judge", request)
+        both_asked.wait(timeout=10)
+        client.refuse(f"no verdict on row {row}")
+        client.refuse("which the caller says too")
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(score, (1, 2)))
+    assert set(running.lost_verdicts.values()) == {"no verdict on row 1", "no verdict on row 2"}

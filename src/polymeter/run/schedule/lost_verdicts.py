@@ -29,9 +29,11 @@ class FailedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class UnusableAnswer:
-    """The last answer was not a verdict, after so many questions."""
+    """The answer to the question of this number was not a verdict. Of an answer that several threads may have asked
+    for, the number is that of all questions.
+    """
 
-    n_asked: int
+    call: int
 
 
 LostVerdict = AbsentRole | FailedQuestion | UnusableAnswer

@@ -112,8 +112,8 @@ class SampleRoleClient:
     def refuse(self, why: str) -> None:
         """Note that a judge's answer could not be used: the sample has no score."""
         with self._running.lock:
-            unusable = UnusableAnswer(len(self._running.judge_calls))
-            self._running.lost_verdicts.setdefault(unusable, why)
+            call = self._last_calls.get(threading.get_ident(), len(self._running.judge_calls))
+            self._running.lost_verdicts.setdefault(UnusableAnswer(call), why)
 
     def note_reading(self, rule: str) -> None:
         """Note by which rule the verdict was read in the answer that this thread was given last."""
