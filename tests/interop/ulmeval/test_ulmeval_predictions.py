@@ -70,6 +70,12 @@ def test_what_is_no_prediction_file_is_refused(tmp_path: Path) -> None:
         predictions(tmp_path, index=[0])
     with pytest.raises(DataError, match="'3' more than once"):
         predictions(tmp_path, index=[3, 4, 3], prediction=["a", "b", "c"])
+    for name in ("a.xlsx", "a.pkl", "a.json"):
+        (tmp_path / name).write_text("no such format")
+        with pytest.raises(DataError) as caught:
+            Predictions(tmp_path / name, "m")
+        assert caught.value.where == str(tmp_path / name)
+        assert "damaged" in str(caught.value.hint)
     (tmp_path / "m_d.json").write_text('{"acc": 0.5}')
     with pytest.raises(DataError, match=r"m_d\.json is not a prediction file: it has no column 'index'"):
         Predictions(tmp_path / "m_d.json", "m")

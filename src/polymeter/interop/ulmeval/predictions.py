@@ -20,6 +20,7 @@ from polymeter.tasks.table.turns import TURN
 
 _INDEX, _PREDICTION = "index", "prediction"
 _FAILED = "Failed to obtain answer"
+_DAMAGED = "The file is damaged, or of another format than its suffix states: write it again, or rename it."
 
 
 class Predictions(BatchModel):
@@ -103,7 +104,10 @@ def _turn(answer: Any, number: int, sample: str) -> Any:
 
 
 def _answers(file: Path) -> dict[str, Any]:
-    table = _read_predictions(file)
+    try:
+        table = _read_predictions(file)
+    except DataError as error:
+        raise DataError(error.what, where=str(file), hint=error.hint or _DAMAGED) from error
     columns = getattr(table, "columns", ())
     for name in (_INDEX, _PREDICTION):
         if name not in columns:
@@ -115,7 +119,8 @@ def _answers(file: Path) -> dict[str, Any]:
     names = [text_of(value) for value in table[_INDEX]]
     twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
     if twice is not None:
-        raise DataError(f"{file.name} has the index {twice!r} more than once.", where=str(file))
+        what = f"{file.name} has the index {twice!r} more than once."
+        raise DataError(what, where=str(file), hint="Keep one row for each index, with the answer that is scored.")
     return dict(zip(names, (_as_list(value) for value in table[_PREDICTION]), strict=True))
 
 
