@@ -141,13 +141,12 @@ def _compare_task(task: str, pairs: Sequence[tuple[Observation, Observation]], m
         made.same_for_all_models.add(task)
 
 
-MISSING = "<missing>"
-"""The value of what only the other tool has."""
+_MISSING = "<missing>"
 
 
 def _joined(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     for name in sorted(there.keys() | here.keys()):
-        yield name, there.get(name, MISSING), here.get(name, MISSING)
+        yield name, there.get(name, _MISSING), here.get(name, _MISSING)
 
 
 def same(one: Any, other: Any, tolerance: float = 1e-12) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +13,6 @@ from typing import Any
 from conformance.frame import plain
 
 CASES = "cases.jsonl"
-CIRCULAR_FAMILY = "circular choice"
-"""The family of sets whose questions are asked in every rotation."""
 LONGEST_CELL = 2000
 """Characters of a cell that are kept."""
 
@@ -59,6 +58,8 @@ def leaves(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple)):
         for number, one in enumerate(value):
             yield from leaves(one, f"{place}/{number}")
+    elif isinstance(value, str) and os.path.isabs(value):
+        yield place or "value", os.path.basename(value)  # each tool has folders of its own
     else:
         yield place or "value", "nan" if value is None or value == "NaN" else plain(value)
 

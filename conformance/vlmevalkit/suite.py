@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from conformance.comparing import MISSING, Expected, Observations, check_rows, compare, print_comparison
+from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
 from conformance.frame import Observation, python_of, read_observations, run_child
-from conformance.vlmevalkit.book import CASES, CIRCULAR_FAMILY, LONGEST_CELL
+from conformance.vlmevalkit.book import CASES, LONGEST_CELL
 
 CHECKOUT = "VLMEVALKIT"
 """The environment variable that names the checkout."""
@@ -30,20 +30,14 @@ _ASKED = "judge "
 STAYS: Sequence[Expected] = ()
 _TABLES = "tables that a class writes and reads"
 # Of cases only where a spreadsheet changed an answer. An empty one is missing there: judges are asked about "nan", or,
-# by some classes, about such a row not at all.
-OF_CHANGED: Sequence[Expected] = (
-    Expected(_TABLES, names="prompt", there="nan"),
-    Expected(_TABLES, names="prompt", there=MISSING),
-    Expected(_TABLES, names="value:*"),
-)
-# Rotations are asked about until one is wrong.
-OF_CHANGED_ROTATIONS: Sequence[Expected] = (Expected(_TABLES, names="prompt"),)
+# by some classes, not at all, and what they say decides what they are asked next.
+OF_CHANGED: Sequence[Expected] = (Expected(_TABLES, names="prompt"), Expected(_TABLES, names="value:*"))
 # Rows without a way of scoring: it is written as an empty text, by which the class groups what it reads.
 OF_OWN_TABLES: Sequence[Expected] = (
     Expected(_TABLES, tasks="SciDocBench*", names="value:/method:*"),
     Expected(_TABLES, tasks="SciDocBench*", names="value:/3/*"),
 )
-EXPECTED: Sequence[Expected] = (*STAYS, *OF_CHANGED, *OF_CHANGED_ROTATIONS, *OF_OWN_TABLES)
+EXPECTED: Sequence[Expected] = (*STAYS, *OF_CHANGED, *OF_OWN_TABLES)
 
 
 def run(seed: int, work: Path, parity: str, only: str) -> bool:
@@ -67,7 +61,7 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
         ours = _observed("ours", work, checkout, side)
         for key in theirs.keys() & ours.keys():
             pair_questions(theirs[key], ours[key])
-        expected = [*STAYS, *(expected_of(changed_answers(theirs, answers), families) if side == "none" else ())]
+        expected = [*STAYS, *(expected_of(changed_answers(theirs, answers)) if side == "none" else ())]
         made = compare(theirs, ours, expected)
         alike = sorted(made.same_for_all_models)
         made.same_for_all_models.clear()
@@ -187,14 +181,13 @@ def changed_answers(
     ]
 
 
-def expected_of(changed: Iterable[tuple[str, str]], families: Mapping[str, str]) -> Iterator[Expected]:
+def expected_of(changed: Iterable[tuple[str, str]]) -> Iterator[Expected]:
     """The differences that follow where a spreadsheet changed an answer, for these cases and models alone, and those
     of tables that a class writes itself.
     """
     yield from OF_OWN_TABLES
     for case, model in changed:
-        rows = [*OF_CHANGED, *(OF_CHANGED_ROTATIONS if families[case] == CIRCULAR_FAMILY else ())]
-        yield from (replace(row, tasks=case, models=model) for row in rows)
+        yield from (replace(row, tasks=case, models=model) for row in OF_CHANGED)
 
 
 def _print_failures(theirs: Observations) -> None:

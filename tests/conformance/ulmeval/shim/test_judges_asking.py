@@ -151,6 +151,9 @@ def test_a_conversation(judge: Judge) -> None:
         {"role": "user", "content": ["c"]},
     ]
     assert OpenAIWrapper("gpt-4o").chat(turns) == "yes"
+    # M4Bench asks by this one.
+    assert OpenAIWrapper("gpt-4o").generate_inner(turns)[:2] == (0, "yes")
+    assert judge.asked[1].messages == judge.asked[0].messages
     assert [(turn.role, turn.text) for turn in judge.asked[0].messages] == [
         ("user", "a"),
         ("assistant", "b"),

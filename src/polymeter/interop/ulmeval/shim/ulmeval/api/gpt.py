@@ -161,8 +161,7 @@ class OpenAIWrapper(BaseAPI):
 
     def chat(self, messages: Sequence[Any], **kwargs: Any) -> Any:
         """The judge's answer to a conversation: turns with ``role`` and ``content``."""
-        items = [{**item, "role": turn["role"]} for turn in messages for item in as_items(turn["content"])]
-        return self.generate(items, **kwargs)
+        return self.generate([*messages], **kwargs)
 
     def working(self) -> bool:
         """Always true: whether the run has a judge shows at the first question."""
@@ -172,8 +171,9 @@ class OpenAIWrapper(BaseAPI):
         if isinstance(message, Message):
             return (message,)
         parts = message if isinstance(message, list) else [message]
+        parts = [item for part in parts for item in _items_of_turn(part)]
         plain = [{"type": "text", **item} if isinstance(item, dict) and "role" in item else item for item in parts]
-        items = as_items(plain if isinstance(message, list) else plain[0])
+        items = as_items(plain if isinstance(message, list) or len(plain) > 1 else plain[0])
         first = [item for item in items if item.get("role") == "system"]
         if self.system_prompt and not any(item["value"] == self.system_prompt for item in first):
             first.insert(0, {"type": "text", "value": self.system_prompt, "role": "system"})
@@ -243,3 +243,10 @@ def _unpasted(text: str) -> Iterator[Part]:
         start = match.end()
     if start == 0 or text[start:].strip():
         yield Text(text[start:])
+
+
+def _items_of_turn(part: Any) -> list[Any]:
+    """The items of a turn with ``role`` and ``content``; a part of another form as it is."""
+    if not isinstance(part, dict) or "content" not in part:
+        return [part]
+    return [{**item, "role": part["role"]} for item in as_items(part["content"])]
