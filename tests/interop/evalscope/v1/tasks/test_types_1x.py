@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
@@ -35,6 +37,9 @@ from polymeter.interop.evalscope.v1.types.samples import Sample
 from polymeter.interop.evalscope.v1.types.scores import AggScore, Score
 from polymeter.interop.evalscope.v1.types.state import Target, TaskState
 from polymeter.interop.evalscope.v1.types.tools import ToolFunction, ToolInfo, parse_tool_call
+from polymeter.models.endpoint.media import MediaEncoder
+from polymeter.models.openai.content import ContentWriter
+from polymeter.models.openai.settings import OpenAISettings
 from tests.helpers.differences import difference
 
 
@@ -151,6 +156,13 @@ def test_messages_become_the_engines() -> None:
     assert (video.source, video.start_s, video.end_s) == ("/v.mp4", 1.0, 2.0)
     with pytest.raises(DataError, match="no tools"):
         request_messages([ChatMessageTool(content="t")])
+
+
+def test_the_detail_of_an_image_reaches_an_endpoint() -> None:
+    parts = [ContentImage(image="https://x/y.png", detail=detail) for detail in ("low", "auto")]
+    writer = ContentWriter(OpenAISettings("m"), MediaEncoder())
+    (sent,) = json.loads(writer.messages(request_messages([ChatMessageUser(content=parts)])))
+    assert [item["image_url"].get("detail") for item in sent["content"]] == ["low", None]
 
 
 def test_settings_of_a_question() -> None:

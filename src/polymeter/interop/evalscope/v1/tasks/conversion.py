@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from polymeter.core.content import Audio, Image, Part, Text, Video
+from polymeter.core.content import Audio, Given, Image, Part, Text, Video
 from polymeter.core.errors import DataError
 from polymeter.core.guest_context import guest_context
 from polymeter.core.media.sources import is_url
@@ -80,7 +80,9 @@ def _part(part: Content) -> Part:
     if isinstance(part, ContentText):
         return Text(part.text)
     if isinstance(part, ContentImage):
-        return Image(_source(part.image, "image/png"))
+        # An endpoint reads an image in less or more detail; ``auto`` is what it does unasked.
+        given = None if part.detail == "auto" else Given(item={"type": "image", "detail": part.detail})
+        return Image(_source(part.image, "image/png"), given=given)
     if isinstance(part, ContentAudio):
         return Audio(_source(part.audio, f"audio/{part.format}"))
     if isinstance(part, ContentVideo):
