@@ -50,6 +50,7 @@ from polymeter.interop.evalscope.results import AnyReport
 from polymeter.interop.evalscope.tasks.collection import COLLECTION
 from polymeter.interop.evalscope.tasks.scoring.report import Report
 from polymeter.interop.evalscope.tasks.scoring.report_tables import gen_table
+from polymeter.report.table import footnotes
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder
 
@@ -396,15 +397,18 @@ def _notes(
     yield from notes(config)
     if is_new_cache:
         yield f"There was no folder {config.use_cache!r} to resume in, so this evaluation began in a new one."
+    told = footnotes(run.results) if config.stage != "infer" else list(run.results.get("notes", ()))
+    yield from told
     if run.is_complete and config.stage != "infer":
         for name in run.results["tasks"]:
-            if files.report_name(run.folder, config, name) not in reports:
+            is_explained = any(repr(name) in note for note in told)
+            if files.report_name(run.folder, config, name) not in reports and not is_explained:
                 yield (
                     f"{name!r} has no report: it is not a data adapter, or nothing was scored. "
                     f"See {run.folder.results}."
                 )
     if run.n_failed and not config.ignore_errors:
-        yield f"{run.n_failed} samples have no score; the HTML report shows the reasons: {run.folder.report}."
+        yield f"The HTML report shows the reasons of samples without a score: {run.folder.report}."
 
 
 class _Hiding(logging.Formatter):

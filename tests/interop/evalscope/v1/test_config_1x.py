@@ -74,6 +74,16 @@ def test_outputs_that_are_too_few_fail_their_samples(capitals: Path, tmp_path: P
     assert value(result) == 1
 
 
+def test_notes_of_a_run_reach_its_user(tmp_path: Path) -> None:
+    write_adapter(tmp_path / "benchmarks", aggregation="mean_and_pass_at_k")
+    result = run(scripted(["Paris"], work_dir=str(tmp_path / "out")), tmp_path / "benchmarks")
+    told = "\n".join(result.notes)
+    assert "capitals: 2 of 3 samples without a score (2 errors)." in told
+    assert "The report of benchmark 'capitals' raised ValueError: 2 metrics grade, and none is primary" in told
+    assert "has no report: it is not a data adapter" not in told
+    assert f"The HTML report shows the reasons of samples without a score: {result.run.folder.report}." in told
+
+
 @pytest.mark.parametrize(
     ("fields", "backend", "arguments"),
     [
