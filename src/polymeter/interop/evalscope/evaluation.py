@@ -314,8 +314,8 @@ class _Evaluation:
         )
 
     def _unused(self, target: RunFolder) -> RunFolder:
-        """A folder for another scoring of the answers of a run; the run's own if it has not ended."""
-        if not target.has_ended_whole():
+        """A folder for another scoring of the answers of a run; the run's own if it has not ended, or not begun."""
+        if not target.is_begun() or not target.has_ended_whole():
             return target
         number = 2
         while (folder := RunFolder(target.path.with_name(f"{target.path.name}-{number}"))).is_begun():

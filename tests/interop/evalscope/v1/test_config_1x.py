@@ -355,6 +355,13 @@ def test_a_work_folder_is_resumed_in_and_scored_again(capitals: Path, tmp_path: 
     assert value(first) == value(again) == value(scored) == 1
 
 
+def test_a_review_of_answers_that_a_folder_lacks_begins_a_run(capitals: Path, tmp_path: Path) -> None:
+    first = run(scripted(work_dir=str(tmp_path / "out"), limit=1), capitals)
+    whole = run(scripted(use_cache=str(first.folder), rerun_review=True), capitals)
+    assert whole.folder == first.folder
+    assert whole.reports["capitals"].num == 3
+
+
 def test_keys_are_in_no_file_and_transport_is_no_part_of_requests(capitals: Path, tmp_path: Path) -> None:
     with OpenAIStub(lambda received: chat("Paris\nit is")) as server:
         config = TaskConfig(
