@@ -407,7 +407,8 @@ def _notes(
                     f"{name!r} has no report: it is not a data adapter, or nothing was scored. "
                     f"See {run.folder.results}."
                 )
-    if run.n_failed and not config.ignore_errors:
+    is_lacking = any(task["n_scored"] < task["n_samples"] for task in run.results.get("tasks", {}).values())
+    if run.n_failed and is_lacking and not config.ignore_errors:
         yield f"The HTML report shows the reasons of samples without a score: {run.folder.report}."
 
 

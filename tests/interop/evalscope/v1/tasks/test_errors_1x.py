@@ -13,6 +13,12 @@ from polymeter.core.errors import DataError, PlanError, PolymeterError
 from polymeter.models.mock import MockBatch
 from tests.helpers.adapters_1x import write_adapter
 
+LEAN = """
+def __init__(self, **kwargs):
+    super().__init__(**kwargs)
+    self.save_metadata = False
+"""
+
 
 def run(adapter: Path, **options: Any) -> list[str]:
     """Run an adapter and return what was asked."""
@@ -171,9 +177,10 @@ def test_a_load_that_gives_something_else_is_named(tmp_path: Path) -> None:
         run(write_adapter(tmp_path, "def load(self):\n    return None"))
 
 
-def test_files_of_a_run_hold_the_samples_own_metadata(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("body", "held"), [("", {"river": "Seine"}), (LEAN, {})])
+def test_files_of_a_run_hold_the_metadata_that_an_adapter_saves(tmp_path: Path, body: str, held: Any) -> None:
     rows = [{"question": "the capital of France", "answer": "Paris", "more": {"river": "Seine"}}]
-    run(write_adapter(tmp_path, rows=rows))
+    run(write_adapter(tmp_path, body, rows=rows))
     folder = polymeter.export(tmp_path / "run", "evalscope-1", output=tmp_path / "files").folder
     lines = [json.loads(file.read_text()) for file in sorted(Path(folder).glob("*/*/*.jsonl"))]
-    assert [lines[0]["metadata"], lines[1]["sample_score"]["sample_metadata"]] == [{"river": "Seine"}] * 2
+    assert [lines[0]["metadata"], lines[1]["sample_score"]["sample_metadata"]] == [held] * 2

@@ -48,7 +48,7 @@ class DataAdapter(LLMJudgeMixin, ABC):
         reformat_subset: Whether rows are sorted into subsets by their ``subset_key``.
         split_as_subset: Whether subsets are splits.
         use_batch_scoring: Whether ``batch_match_score`` is called after all samples have been scored one by one.
-        save_metadata: Whether files of reviews have the samples' metadata.
+        save_metadata: Whether files have the samples' metadata.
         add_overall_metric: Whether the table has a row for all subsets.
         category_map: Subset → its category, or categories from the widest on.
         current_subset_name: The subset that is being loaded.

@@ -173,18 +173,17 @@ class AdapterRows(SampleView):
     def _sample(self, index: int) -> Row:
         sample, subset = self._benchmark.samples[index], self._benchmark.subsets[index]
         cluster = f"{subset}/{sample.group_id}" if self._repeats > 1 else None
-        return Row(self._benchmark.name, f"{subset}/{sample.id}", index, _doc(sample), (subset,), cluster)
+        return Row(self._benchmark.name, f"{subset}/{sample.id}", index, self._doc(sample), (subset,), cluster)
 
-
-def _doc(sample: Sample) -> dict[str, Any]:
-    """A sample as a row to look at; addresses of media are cut."""
-    text = sample.input if isinstance(sample.input, str) else messages_to_markdown(sample.input, _LONGEST_ADDRESS)
-    doc = {"input": text, "target": sample.target}
-    if sample.choices:
-        doc["choices"] = list(sample.choices)
-    if sample.metadata:
-        doc["metadata"] = jsonable(sample.metadata)
-    return doc
+    def _doc(self, sample: Sample) -> dict[str, Any]:
+        """A sample as a row to look at; addresses of media are cut. Authors leave out metadata that are large."""
+        text = sample.input if isinstance(sample.input, str) else messages_to_markdown(sample.input, _LONGEST_ADDRESS)
+        doc = {"input": text, "target": sample.target}
+        if sample.choices:
+            doc["choices"] = list(sample.choices)
+        if sample.metadata and self._benchmark.adapter.save_metadata:
+            doc["metadata"] = jsonable(sample.metadata)
+        return doc
 
 
 def _output_dir(folder: Path, key: str, *, is_made: bool) -> str:
