@@ -124,7 +124,7 @@ def test_what_is_wrong_ends_with_exit_code_2(
 def test_failed_samples_count_unless_errors_are_ignored(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     failing = ["--model-args", "mode=echo,failure=permanent,failure_rate=1.0"]
     assert run(*failing) == 1
-    assert "4 samples have no score" in capsys.readouterr().err
+    assert "4 of 4 samples without a score" in capsys.readouterr().err
     assert run(*failing, "--ignore-errors") == 0
 
 

@@ -400,11 +400,11 @@ def _notes(
     told = footnotes(run.results) if config.stage != "infer" else list(run.results.get("notes", ()))
     yield from told
     if run.is_complete and config.stage != "infer":
-        for name in run.results["tasks"]:
-            is_explained = any(repr(name) in note for note in told)
+        for name, task in run.results["tasks"].items():
+            is_explained = not task["n_scored"] or any(repr(name) in note for note in told)
             if files.report_name(run.folder, config, name) not in reports and not is_explained:
                 yield (
-                    f"{name!r} has no report: it is not a data adapter, or nothing was scored. "
+                    f"{name!r} has no report: it is not a data adapter, or its aggregation gave nothing. "
                     f"See {run.folder.results}."
                 )
     is_lacking = any(task["n_scored"] < task["n_samples"] for task in run.results.get("tasks", {}).values())
