@@ -11,10 +11,15 @@ from polymeter.core.errors import PlanError
 from polymeter.core.names.catalog import Catalog, Root
 from polymeter.core.names.registries import stored_format, stored_formats
 from polymeter.interop.ulmeval.tasks import FORMAT
-from polymeter.interop.ulmeval.tasks.reading import read_file
+from polymeter.interop.ulmeval.tasks.reading import TYPES_OF_BASES, read_file
 from polymeter.run.plan.selection import build_catalog
+from polymeter.tasks.table.classes.multiple_choice import datasets as choices
+from polymeter.tasks.table.classes.questions import datasets as questions
 from polymeter.tasks.table.index import index_data
 from tests.helpers.toy_datasets import write_table
+
+
+_BUILT_IN = {**vars(choices), **vars(questions)}
 
 
 def index(roots: list[Root]) -> Catalog:
@@ -136,6 +141,25 @@ def test_a_class_for_any_file_owns_none_of_the_names_that_it_inherits(tmp_path: 
 )
 def test_what_counts_as_a_dataset_class(tmp_path: Path, text: str, count: int) -> None:
     assert len(read(tmp_path, text).classes) == count
+
+
+@pytest.mark.parametrize(
+    ("base", "body", "kind"),
+    [
+        ("ImageMCQDataset", "pass", "MCQ"),
+        ("ImageYORNDataset", "pass", "Y/N"),
+        ("ImageVQADataset", "TYPE = 'MCQ'", "MCQ"),
+        ("ImageBaseDataset", "pass", ""),
+    ],
+)
+def test_the_type_of_a_base_of_another_file_is_known(tmp_path: Path, base: str, body: str, kind: str) -> None:
+    found = read(tmp_path, f"class Mine({base}):\n    DATASET_URL = {{'mine': ''}}\n    {body}\n")
+    assert [item.text("TYPE") for item in found.classes] == [kind]
+
+
+@pytest.mark.parametrize("base", sorted(TYPES_OF_BASES.keys() & _BUILT_IN.keys()))
+def test_the_types_of_bases_are_those_of_our_classes(base: str) -> None:
+    assert _BUILT_IN[base].TYPE == TYPES_OF_BASES[base]
 
 
 def test_files_without_our_words_are_not_parsed(tmp_path: Path) -> None:

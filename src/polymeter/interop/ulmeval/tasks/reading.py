@@ -34,6 +34,22 @@ _BASE_NAME = re.compile(r"\w+Dataset")
 _METHODS = ("build_prompt", "evaluate", "evaluate_sample")
 _KEPT = (URLS, "DATASET_MD5", PROTOCOL, SETS, "TYPE", "MODALITY", "NUM_GENERATIONS", "METRICS", "SHOWN")
 """The class attributes that are of use without running the file."""
+_TYPE: Final = "TYPE"
+TYPES_OF_BASES: Final[Mapping[str, str]] = {
+    "ImageMCQDataset": "MCQ",
+    "MMMUDataset": "MCQ",
+    "MMMUProDataset": "MCQ_MMMU_Pro",
+    "TextMCQDataset": "MCQ",
+    "CustomMCQDataset": "MCQ",
+    "CustomTextMCQDataset": "MCQ",
+    "ImageVQADataset": "VQA",
+    "CustomVQADataset": "VQA",
+    "ImageYORNDataset": "Y/N",
+    "ImageShortQADataset": "Short",
+    "ImageCaptionDataset": "Caption",
+    "MMDUDataset": "MT",
+}
+"""The TYPE that a class inherits from a base of VLMEvalKit's other files: its runner chooses the judge by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +223,9 @@ class _ClassReader:
         bases = tuple(base for ancestor in line for base in _bases(self._nodes[ancestor]) if base not in self._nodes)
         datasets = self._datasets(line, values, bases)
         kept = {item: values[item] for item in _KEPT if item in values}
+        inherited = next((TYPES_OF_BASES[base] for base in bases if base in TYPES_OF_BASES), None)
+        if _TYPE not in kept and inherited is not None:
+            kept[_TYPE] = inherited
         return DatasetClass(name, node.lineno, datasets, kept, frozenset(methods), tuple(line[1:]), bases)
 
     def _lineage(self, name: str) -> list[str]:
