@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from polymeter.cli.main import main
-from tests.helpers.toy_datasets import write_table
+from tests.helpers.toy_datasets import png_base64, write_table
 
 CHOICE = {"A": ["mock"] * 4, "B": ["x"] * 4, "answer": list("AABB")}
 COMMON = {"index": [1, 2, 3, 4], "question": ["q"] * 4}
@@ -75,3 +75,43 @@ def test_a_format_that_is_unknown_is_refused_first(
     assert main(["vlmeval", "--data", "mine", "--model", "mock"]) == 2
     assert "PRED_FORMAT" in capsys.readouterr().err
     assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("base", "columns", "table", "primary"),
+    [
+        (
+            "image_mcq import ImageMCQDataset",
+            {**CHOICE, **GROUPS},
+            {"split": ["test", "val"], "Overall": [0.0, 1.0], "k": [0.0, 1.0], "c": [0.0, 1.0], "d": [0.0, 1.0]},
+            "split=test|Overall",
+        ),
+        ("image_vqa import ImageVQADataset", {"answer": ["mock", "x", "y", "z"]}, {"Overall": [25.0]}, "Overall"),
+        ("image_yorn import ImageYORNDataset", {"answer": ["yes", "no", "no", "no"]}, {"Overall": [0.0]}, "Overall"),
+    ],
+)
+def test_a_class_that_inherits_its_scoring_has_the_same_files(
+    base: str,
+    columns: dict[str, Any],
+    table: dict[str, Any],
+    primary: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    monkeypatch.delenv("PRED_FORMAT", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    rows = {**COMMON, **columns, "image": [png_base64("red")] * 4}
+    write_table(tmp_path / "data" / "mine.tsv", rows)
+    name = base.rpartition(" ")[2]
+    Path("own.py").write_text(
+        f"from vlmeval.dataset.{base}\n\n\nclass Own({name}):\n    DATASET_URL = {{'mine': ''}}\n    DATASET_MD5 = {{}}\n"
+    )
+    words = ["vlmeval", "--include-path", "own.py", "--data", "mine", "--model", "mock", "--judge", "exact_matching"]
+    assert main(words) == 0
+    written = pd.read_csv("outputs/mock/mock_mine_acc.csv").to_dict("list")
+    assert written.keys() == table.keys()
+    assert all(written[name] == pytest.approx(cells) for name, cells in table.items())
+    (entry,) = dict(json.loads(Path("outputs/mock/status.json").read_text())["datasets"]).values()
+    assert (entry.get("primary_metric"), entry.get("skip_reason")) == (primary, None)

@@ -40,6 +40,7 @@ from polymeter.tasks.table.instances import (
     circular_note,
     dataset_named,
     make_instance,
+    own_method,
     scoring_notes,
     set_up,
 )
@@ -47,6 +48,7 @@ from polymeter.tasks.table.options import TableRunOptions, read_run_options
 from polymeter.tasks.table.predictions import PICKLE, PredictionFile, write_predictions
 from polymeter.tasks.table.prompts import Prompting, parameters_for
 from polymeter.tasks.table.scoring import JUDGE_MODEL, judge_kwargs, sample_results
+from polymeter.tasks.table.side_files import Reported, write_side_files
 
 _JUDGE = "judge"
 _LEFT_OUT = ("image",)
@@ -93,7 +95,9 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         results = sample_results(dataset, rows, reduce_context)
         if not scoring.by_file:
-            if options.keep_predictions:
+            if options.predictions_as and scoring.by_sample:
+                write_side_files(file, rows, reduce_context, [*dataset.metrics], _reported(instance))
+            elif options.keep_predictions:
                 write_predictions(file, rows, reduce_context)
             return results
         judge = judge_kwargs(options.judge_args, reduce_context.roles)
@@ -124,6 +128,13 @@ def _instance_of(cls: type, spec: TaskSpec, options: TableRunOptions, context: O
         for one in (instance, *getattr(instance, "dataset_map", {}).values()):
             one.dumped_again_as = ".png"
     return instance
+
+
+def _reported(instance: Any) -> Reported | None:
+    """The function that makes the table of accuracies of a class that inherits its scoring; ``None``: its author scores
+    samples, so that only the predictions are written.
+    """
+    return None if own_method(instance, "evaluate_sample") is None else own_method(instance, "reported")
 
 
 def _line_of_data(spec: TaskSpec) -> int:
