@@ -143,6 +143,8 @@ class Catalog:
         claims: Data files that are not benchmarks because entries here claim them.
         later: Of the names that two files define, the entry that was found last.
         nameless: Files of the user's that could be benchmarks and name none: what others include, or a mistake.
+        passed_over: Names of files, in folders that other tools use too, that make no benchmark, and why. No listing
+            shows them.
         parity: Whose reading of files is wanted where Polymeter differs from another system.
         packages: The benchmarks of each installed package, by what their names are qualified with. Each package is a
             catalog of its own, so that its groups hold its own tasks.
@@ -159,6 +161,7 @@ class Catalog:
     claims: Claims = field(default_factory=Claims)
     later: dict[str, Entry] = field(default_factory=dict)
     nameless: list[Path] = field(default_factory=list)
+    passed_over: dict[str, Problem] = field(default_factory=dict)
     parity: Parity = NO_PARITY
     packages: dict[str, Catalog] = field(default_factory=dict)
     origin: str = ""
@@ -352,7 +355,7 @@ class Catalog:
 
     def unknown(self, name: str, *, where: str = "") -> PlanError:
         """Return the error for a missing name: it is in none of the files, or in one of those that cannot be read."""
-        refused = self.refused(name)
+        refused = self.refused(name) or self.passed_over.get(name)
         if refused is not None:
             return PlanError(refused.message, where=refused.where)
         near = did_you_mean(name, [*self.entries, *self.tags()]) or self._near_elsewhere(name)
@@ -462,6 +465,7 @@ class Catalog:
                 self.later[name] = other.later[name]
         self.problems.extend(other.problems)
         self.nameless.extend(other.nameless)
+        self.passed_over.update(other.passed_over)
         self.claims.update(other.claims)
 
     def settle_clashes(self) -> None:

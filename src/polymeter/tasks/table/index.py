@@ -33,8 +33,8 @@ def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
     """The tables under the roots, and those in the folder of tables. A root is a folder, or a single file of any name.
 
     A table that a benchmark claims, as a dataset class does by naming it, is that benchmark's data and no benchmark of
-    its own. A file that cannot be read becomes a ``Problem``; in the
-    folder of tables, which other tools use too, it is skipped.
+    its own. A file that cannot be read becomes a ``Problem``; in the folder of tables, which other tools use too, it is
+    passed over, and only the error of who names it mentions it.
     """
     catalog = Catalog()
     for root in roots:
@@ -45,9 +45,7 @@ def index_data(roots: Sequence[Root], claims: Claims) -> Catalog:
     for path in _data_files():
         name = path.stem
         if name not in claims.names and name not in catalog.entries and name.encode() not in mentioned:
-            entry = _data_entry(path)
-            if entry is not None:
-                catalog.add(entry)
+            _add_data(catalog, path)
     return catalog
 
 
@@ -132,11 +130,18 @@ def _add(catalog: Catalog, path: Path, root: Root, claimed: Collection[str]) -> 
         catalog.problems.append(Problem(f"{path}:1", _why_not(columns)))
 
 
-def _data_entry(path: Path) -> Entry | None:
+def _add_data(catalog: Catalog, path: Path) -> None:
+    """Add a file of the folder of tables, or the reason why it makes no benchmark."""
     try:
-        return _entry_of_table(path, columns_of(path), is_user=False)
-    except DataError:
-        return None
+        columns = columns_of(path)
+    except DataError as error:
+        catalog.passed_over[path.stem] = Problem(error.where or str(path), error.what)
+        return
+    entry = _entry_of_table(path, columns, is_user=False)
+    if entry is None:
+        catalog.passed_over[path.stem] = Problem(f"{path}:1", _why_not(columns))
+    else:
+        catalog.add(entry)
 
 
 def _entry_of_table(path: Path, columns: Sequence[str], *, is_user: bool) -> Entry | None:
