@@ -29,18 +29,27 @@ from polymeter.interop.ulmeval.pairs import EvalPair, FilePair, ModelOnDataset, 
 from polymeter.interop.ulmeval.results import INFER, link_files, today
 from polymeter.interop.ulmeval.tasks.loading import load_class
 from polymeter.run.plan.model_pool import ModelPool
+from polymeter.tasks.table.base import BASES
+from polymeter.tasks.table.classes import class_for
 from polymeter.tasks.table.instances import check_arguments
 from polymeter.tasks.table.predictions import RETURNED, prediction_path
 
 _INTERRUPTED, _FAILED = 130, 1
 _OPTION = "--data"
+_NAMES_OF_TABLES = {"TextMCQDataset": "CustomTextMCQDataset", "TextQADataset": "CustomVQADataset"}
+"""The names that VLMEvalKit has for built-in classes of tables without images."""
 MakeProgress = Callable[[], AbstractContextManager[Progress]]
 
 
 class Kit:
     """The rules of a tool's command line: its models, judges, and exceptions for single datasets. These are
     ULMEvalKit's.
+
+    Attributes:
+        finding: Advice for a dataset's name that is unknown.
     """
+
+    finding = ""
 
     def model(self, named: NamedObject, config: UlmevalConfig) -> ListedModel:
         """The model of a name.
@@ -262,7 +271,7 @@ class _PairMaker:
         datasets: list[_Dataset] = []
         for named in config.datasets:
             wanted, arguments = dataset_of(named)
-            specs = _specs(wanted, catalog)
+            specs = _specs(wanted, catalog, self.kit.finding)
             for spec in specs:
                 _check_dataset(named, spec, arguments)
                 is_own = len(specs) == 1 and wanted == spec.name
@@ -273,8 +282,8 @@ class _PairMaker:
         return datasets
 
 
-def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
-    """The benchmarks that a name or a file stands for.
+def _specs(wanted: str, catalog: Catalog, finding: str) -> tuple[TaskSpec, ...]:
+    """The benchmarks that a name or a file stands for; ``finding`` is the tool's advice for a name that is unknown.
 
     Raises:
         PlanError: if there are none, or the file is broken.
@@ -284,8 +293,9 @@ def _specs(wanted: str, catalog: Catalog) -> tuple[TaskSpec, ...]:
     try:
         return select([str(named_place(Path(wanted))) if Path(wanted).is_file() else wanted], catalog).tasks
     except PlanError as error:
-        where = _OPTION if error.where == "--tasks" else error.where
-        raise PlanError(error.what, where=where, hint=error.hint) from error
+        if error.where != "--tasks":
+            raise
+        raise PlanError(error.what, where=_OPTION, hint=f"{error.hint} {finding}".strip()) from error
 
 
 def _check_dataset(named: NamedObject, spec: TaskSpec, arguments: Mapping[str, Any]) -> None:
@@ -294,10 +304,10 @@ def _check_dataset(named: NamedObject, spec: TaskSpec, arguments: Mapping[str, A
     Raises:
         PlanError: if the class is not the dataset's, or its constructor does not take an argument.
     """
-    own_class, where = str(spec.config.get("class") or ""), f"--config data {named.name}"
-    if named.class_name and named.class_name != own_class:
-        hint = did_you_mean(named.class_name, [own_class]) or (
-            f"Its class is {own_class}." if own_class else "It has no class."
+    classes, where = _classes(spec), f"--config data {named.name}"
+    if named.class_name and named.class_name not in classes:
+        hint = did_you_mean(named.class_name, classes) or (
+            f"Its class is {classes[0]}." if classes else "It has no class."
         )
         raise PlanError(f"{spec.name!r} is not a dataset of the class {named.class_name!r}.", where=where, hint=hint)
     if not arguments:
@@ -308,6 +318,18 @@ def _check_dataset(named: NamedObject, spec: TaskSpec, arguments: Mapping[str, A
         check_arguments(load_class(spec), arguments)
     except PlanError as error:
         raise PlanError(error.what, where=error.where or where, hint=error.hint) from error
+
+
+def _classes(spec: TaskSpec) -> list[str]:
+    """The names of the class of a dataset: a table without one runs as a built-in class, which also has the names of
+    what it derives from.
+    """
+    columns = spec.config.get("columns")
+    if columns is None:
+        return [str(spec.config["class"])] if spec.config.get("class") else []
+    line = class_for(tuple(columns)).__mro__
+    names = [cls.__name__ for cls in line if cls not in BASES and cls.__name__.endswith("Dataset")]
+    return [*names, *(_NAMES_OF_TABLES[name] for name in names if name in _NAMES_OF_TABLES)]
 
 
 def _run(pair: ModelOnDataset, make_progress: MakeProgress, kit: Kit, *, is_only: bool) -> PairResult:

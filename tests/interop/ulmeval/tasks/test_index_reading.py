@@ -18,7 +18,6 @@ from polymeter.tasks.table.classes.questions import datasets as questions
 from polymeter.tasks.table.index import index_data
 from tests.helpers.toy_datasets import write_table
 
-
 _BUILT_IN = {**vars(choices), **vars(questions)}
 
 
@@ -159,7 +158,7 @@ def test_the_type_of_a_base_of_another_file_is_known(tmp_path: Path, base: str, 
 
 @pytest.mark.parametrize("base", sorted(TYPES_OF_BASES.keys() & _BUILT_IN.keys()))
 def test_the_types_of_bases_are_those_of_our_classes(base: str) -> None:
-    assert _BUILT_IN[base].TYPE == TYPES_OF_BASES[base]
+    assert TYPES_OF_BASES[base] == _BUILT_IN[base].TYPE
 
 
 def test_files_without_our_words_are_not_parsed(tmp_path: Path) -> None:

@@ -106,7 +106,8 @@ def test_a_class_that_inherits_its_scoring_has_the_same_files(
     write_table(tmp_path / "data" / "mine.tsv", rows)
     name = base.rpartition(" ")[2]
     Path("own.py").write_text(
-        f"from vlmeval.dataset.{base}\n\n\nclass Own({name}):\n    DATASET_URL = {{'mine': ''}}\n    DATASET_MD5 = {{}}\n"
+        f"from vlmeval.dataset.{base}\n\n\n"
+        f"class Own({name}):\n    DATASET_URL = {{'mine': ''}}\n    DATASET_MD5 = {{}}\n"
     )
     words = ["vlmeval", "--include-path", "own.py", "--data", "mine", "--model", "mock", "--judge", "exact_matching"]
     assert main(words) == 0
@@ -115,3 +116,58 @@ def test_a_class_that_inherits_its_scoring_has_the_same_files(
     assert all(written[name] == pytest.approx(cells) for name, cells in table.items())
     (entry,) = dict(json.loads(Path("outputs/mock/status.json").read_text())["datasets"]).values()
     assert (entry.get("primary_metric"), entry.get("skip_reason")) == (primary, None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"index": [1], "question": ["q"], "A": ["x"], "B": ["y"]}, "no column 'answer'"),
+        ({"question": ["q"], "answer": ["x"]}, "no column 'index'"),
+        ({"index": [1], "Question": ["q"], "answer": ["x"]}, "Rename 'Question' to 'question'?"),
+    ],
+)
+def test_a_table_that_makes_no_benchmark_says_why_once_it_is_named(
+    columns: dict[str, Any],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    write_table(tmp_path / "data" / "mine.tsv", columns)
+    assert main(["vlmeval", "--data", "mine", "--model", "mock"]) == 2
+    said = capsys.readouterr().err
+    assert why in said
+    assert f"{tmp_path / 'data' / 'mine.tsv'}:1" in said
+    assert main(["tasks"]) == 0
+    assert "mine" not in capsys.readouterr().out
+
+
+def test_an_unknown_dataset_says_where_classes_and_tables_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path))
+    assert main(["vlmeval", "--data", "MMBench_DEV_EN", "--model", "mock"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "--include-path names a checkout" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("CustomMCQDataset", 0), ("TextMCQDataset", 0), ("ImageMCQDataset", 2), ("CustomTextMCQDataset", 0)],
+)
+def test_a_configuration_may_name_the_class_of_a_table(
+    name: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_images = name == "CustomMCQDataset"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    images = {"image": [png_base64("red")] * 4} if has_images else {}
+    write_table(tmp_path / "data" / "mine.tsv", {**COMMON, **CHOICE, **images})
+    config = {"model": {"mock": {}}, "data": {"mine": {"class": name, "dataset": "mine"}}}
+    Path("config.json").write_text(json.dumps(config))
+    assert main(["vlmeval", "--config", "config.json", "--judge", "exact_matching"]) == code
+    if code:
+        assert "'mine' is not a dataset of the class 'ImageMCQDataset'." in " ".join(capsys.readouterr().err.split())

@@ -43,6 +43,11 @@ class VlmevalKit(Kit):
         tell: Receives the notes on a pair before it runs; ``None``: they are in its result.
     """
 
+    finding = (
+        "A dataset of VLMEvalKit's needs its class: --include-path names a checkout. A table of your own is NAME.tsv "
+        "in the folder LMUData."
+    )
+
     def __init__(self, status: StatusFile, tell: Callable[[str], None] | None = None) -> None:
         self._status = status
         self._tell = tell
