@@ -30,6 +30,7 @@ from polymeter.interop.ulmeval.config import UlmevalConfig, seed_of
 from polymeter.interop.ulmeval.model_names import ListedModel, judge_arguments
 from polymeter.interop.ulmeval.predictions import Predictions
 from polymeter.interop.ulmeval.results import INFER, Outputs, all_runs
+from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval
 from polymeter.run.plan.model_pool import ModelPool
 from polymeter.store.folder import RunFolder
 from polymeter.tasks.table.turns import CONVERSATION
@@ -418,6 +419,11 @@ def is_of_table(spec: TaskSpec) -> bool:
 
 
 def _draws(spec: TaskSpec) -> bool:
-    """Return whether a benchmark may need images, as far as that is known before it is opened."""
+    """Return whether a benchmark may need images, as far as that is known before it is opened. A class of VLMEvalKit's
+    needs them only if its TYPE says so.
+    """
+    if not is_of_table(spec):
+        return True
     kind = str(spec.config.get("TYPE") or "")
-    return not is_of_table(spec) or not kind or kind == "?" or _DRAWS in kind.upper()
+    is_known = kind not in ("", "?")
+    return _DRAWS in kind.upper() if is_known else not is_of_vlmeval(spec.file)

@@ -147,6 +147,16 @@ def test_a_configuration_file(words: list[str], capsys: pytest.CaptureFixture[st
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["", "    TYPE = str('VQA')\n"])
+def test_a_class_whose_type_is_not_known_gets_the_settings_of_texts(words: list[str], kind: str) -> None:
+    Path("bench/letters.py").write_text(CLASS.replace("    TYPE = 'VQA'\n", kind))
+    with OpenAIStub(lambda received: chat("B")) as stub:
+        pair = ["--data", "letters", "--model", "m", "--judge", "exact_matching", "--base-url", stub.base_url]
+        assert main(["vlmeval", *pair, *words]) == 0
+    last = stub.bodies[-1]
+    assert 32768 in (last.get("max_tokens"), last.get("max_completion_tokens"))
+
+
 def test_a_missing_table_is_named(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("data/letters.tsv").unlink()
     assert main(["vlmeval", "--data", "letters", "--model", "mock", *words]) == 2
