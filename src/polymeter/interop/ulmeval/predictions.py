@@ -169,4 +169,4 @@ def _output(parameters: Parameters, item: Any) -> Output | None:
 
 
 def _first_shown(items: list[Any]) -> str:
-    return str(items[0])[:80] if items else "an empty list"
+    return str(items[0])[:80].rstrip(".") if items else "an empty list"
