@@ -143,6 +143,13 @@ def test_an_evaluate_that_fails_keeps_the_answers_and_is_called_again_when_it_is
     assert sum(model.batches) == 3
 
 
+def test_a_package_that_only_evaluate_needs_is_named_with_what_to_do(tmp_path: Path) -> None:
+    evaluate = "def evaluate(self, eval_file, **kwargs):\n    import no_such_package.scores\n"
+    run = run_toy(write_class(tmp_path / "lib", evaluate), tmp_path / "run", model=painter())
+    (note,) = [note for note in run.results["notes"] if "ModuleNotFoundError" in note]
+    assert "Install the package of 'no_such_package'; 'polymeter score RUN' then scores the existing answers." in note
+
+
 def test_side_files_of_an_earlier_evaluate_are_gone_when_it_is_called_again(tmp_path: Path) -> None:
     body = """
     def evaluate(self, eval_file, **judge_kwargs):

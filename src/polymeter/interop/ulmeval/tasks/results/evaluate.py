@@ -33,6 +33,7 @@ _MOST_ARTIFACTS = 100
 _LONGEST_TYPE = 64
 _WANTS_JUDGE = re.compile(r"KeyError: 'model'|\bjudge", re.IGNORECASE)
 _NAME_ONE = "The run has no judge; 'polymeter score RUN --judge SPEC' judges the existing answers."
+_LACKS = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 _ROWS = ".json"
 _NO_TABLE = "PRED_FORMAT=json gives a class a list of rows, which few of them read: set it to xlsx or tsv."
 _WORLD = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1"}
@@ -170,14 +171,16 @@ def _direction(metrics: Mapping[str, bool], metric: str) -> bool | None:
 
 @contextmanager
 def _explained(judge: Mapping[str, Any], path: Path) -> Iterator[None]:
-    """Add what to do to the error of an ``evaluate`` that needs a judge (authors look for it under ``model``), or that
-    was given rows where it expects a table.
+    """Add what to do to the error of an ``evaluate`` that needs a judge (authors look for it under ``model``) or a
+    package, or that was given rows where it expects a table.
     """
     try:
         yield
     except ScoreError as error:
         hint = ""
-        if JUDGE_MODEL not in judge and _WANTS_JUDGE.search(error.what):
+        if lacking := _LACKS.search(error.what):
+            hint = f"Install the package of {lacking[1]!r}; 'polymeter score RUN' then scores the existing answers."
+        elif JUDGE_MODEL not in judge and _WANTS_JUDGE.search(error.what):
             hint = _NAME_ONE
         elif path.suffix == _ROWS:
             hint = _NO_TABLE
