@@ -56,12 +56,15 @@ from polymeter.store.folder import RunFolder
 
 _LOGGER = logging.getLogger("polymeter")
 _SCORING_DEFAULTS: Mapping[str, Any] = {
+    "dataset_args": {},
     "judge_strategy": "auto",
     "judge_model_args": {},
     "analysis_report": False,
     "predict_only": False,
 }
 """Settings of scoring unless a configuration sets others, whatever the settings of the run with the answers."""
+_OF_SCORES = frozenset({"filters", "metric_list", "primary_metric", "aggregation"})
+"""Settings of a benchmark in ``dataset_args`` that change how answers are read and joined, and no request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +299,7 @@ class _Evaluation:
                 dialect_options={
                     **options["dialect_options"],
                     "adapter": {**_SCORING_DEFAULTS, **options["dialect_options"]["adapter"]},
+                    "adapter_1x": {"dataset_args": {}, **options["dialect_options"]["adapter_1x"]},
                 },
                 parity=parity or OFF,
                 is_strict_resume=bool(self.more_options.get("is_strict_resume")),
@@ -343,7 +347,8 @@ class _Evaluation:
         """Digest of everything that can change an answer."""
         adapter = options["dialect_options"]["adapter"]
         content = {name: options[name] for name in ("limit", "seed", "generation", "parity") if name in options}
-        content |= {name: adapter[name] for name in ("dataset_args", "eval_type", "dataset_hub") if name in adapter}
+        content |= {name: adapter[name] for name in ("eval_type", "dataset_hub") if name in adapter}
+        content |= _dataset_args(adapter, is_of_scores=False)
         own = options["dialect_options"]["adapter_1x"]
         content |= {f"1.x {name}": own[name] for name in ("repeats", "sandbox", "eval_type") if name in own}
         return fingerprint([_model_mark(self.chosen), sorted(self.config.datasets), canonical(as_json(content))])[:8]
@@ -354,12 +359,23 @@ class _Evaluation:
         content = {
             name: adapter[name] for name in ("judge_strategy", "judge_model_args", "analysis_report") if name in adapter
         }
+        content |= _dataset_args(adapter, is_of_scores=True)
         if self.config.judge:
             content["judge"] = options["dialect_options"]["adapter_1x"]["judge"]
         content |= panel_options(self.config)
         judges = [_model_mark(one) for one in self.judges]
         marks = judges if len(judges) > 1 else next(iter(judges), None)
         return fingerprint([self.config.stage, self.config.model_id, canonical(as_json(content)), marks])[:8]
+
+
+def _dataset_args(adapter: Mapping[str, Any], *, is_of_scores: bool) -> dict[str, Any]:
+    """The part of ``dataset_args`` that changes only scores, or the rest; empty if there is nothing of it."""
+    parts = {
+        name: {key: value for key, value in args.items() if (key in _OF_SCORES) is is_of_scores}
+        for name, args in adapter.get("dataset_args", {}).items()
+    }
+    kept = {name: part for name, part in parts.items() if part}
+    return {"dataset_args": kept} if kept else {}
 
 
 def _model_mark(chosen: ConfiguredModel) -> Any:

@@ -355,6 +355,17 @@ def test_a_work_folder_is_resumed_in_and_scored_again(capitals: Path, tmp_path: 
     assert value(first) == value(again) == value(scored) == 1
 
 
+def test_other_filters_score_the_same_answers(capitals: Path, tmp_path: Path) -> None:
+    said = ["A: Paris", "A: Rome", "A: Lisbon"]
+    first = run(scripted(said, work_dir=str(tmp_path / "out")), capitals)
+    filters = {"capitals": {"filters": {"remove_until": "A: "}}}
+    filtered = run(scripted(said, use_cache=str(first.folder), rerun_review=True, dataset_args=filters), capitals)
+    again = run(scripted(said, use_cache=str(first.folder), rerun_review=True), capitals)
+    assert [value(one) for one in (first, filtered, again)] == [0, pytest.approx(2 / 3, abs=1e-4), 0]
+    sources = [one.run.folder.read_manifest()["scored_from"]["run"] for one in (filtered, again)]
+    assert sources == [str(first.run.folder.path)] * 2
+
+
 def test_a_review_of_answers_that_a_folder_lacks_begins_a_run(capitals: Path, tmp_path: Path) -> None:
     first = run(scripted(work_dir=str(tmp_path / "out"), limit=1), capitals)
     whole = run(scripted(use_cache=str(first.folder), rerun_review=True), capitals)
