@@ -21,6 +21,7 @@ from polymeter.interop.evalscope.shim.evalscope.samplers import StratifiedSample
 from polymeter.interop.evalscope.v1.tasks.collection import LedScore, levels_of
 from polymeter.models.mock import MockBatch
 from tests.helpers.adapters_1x import write_adapter
+from tests.helpers.installed import install
 
 VERBS = [{"question": f"the past of {verb}", "answer": past} for verb, past in (("go", "went"), ("be", "was"))] * 3
 LEVELS: dict[str, Any] = {
@@ -129,6 +130,23 @@ def test_a_sampler_shares_its_count_among_benchmarks(sampler: Any, expected: dic
     prompt = drawn[0]["prompt"]
     assert prompt["input"][0]["content"].startswith("What is the past of")
     assert json.loads(json.dumps(prompt)) == prompt
+
+
+def test_a_sampler_reads_evalscopes_own_benchmark_where_polymeter_has_one_of_that_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = install(tmp_path, monkeypatch, "evalscope")
+    write_adapter(site / "evalscope" / "benchmarks" / "mmlu_pro", file="mmlu_pro_adapter.py", name="mmlu_pro")
+    (entry, _) = UniformSampler(CollectionSchema("exams", datasets=[DatasetInfo("mmlu_pro")])).sample(2)
+    assert entry["prompt"]["input"][0]["content"].startswith("What is the capital of")
+
+
+def test_weights_are_those_of_evalscope_to_the_last_digit() -> None:
+    within = CollectionSchema("w", 0.5, [DatasetInfo("exam", 1.5)])
+    reasoning = CollectionSchema("r", 3, [DatasetInfo("math", 2), within])
+    language = CollectionSchema("l", 2, [DatasetInfo("zh"), DatasetInfo("en")])
+    flat = CollectionSchema("all", datasets=[reasoning, language, DatasetInfo("qa")]).flatten()
+    assert [one.weight for one in flat] == [0.4, 0.1, 1 / 6, 1 / 6, 1 / 6]
 
 
 def test_a_collection_runs_with_its_report_and_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -276,27 +294,31 @@ def test_lines_of_both_generations_do_not_mix(here: Path) -> None:
         )
 
 
+def led_score(dataset: str, subset: str, tags: list[str], weight: float, score: float) -> LedScore:
+    info = {
+        "task_type": "t",
+        "dataset_name": dataset,
+        "subset_name": subset,
+        "tags": tags,
+        "categories": ["all", *tags[:1]],
+        "weight": weight,
+    }
+    return LedScore(info, "acc", score)
+
+
 def test_means_by_level_are_those_of_evalscope() -> None:
-    made: list[tuple[str, str, list[str], float, float]] = [
-        ("a", "x", ["k"], 0.5, 1.0),
-        ("a", "y", ["k", "l"], 0.1, 0.0),
-        ("a", "y", [], 0.1, 1.0),
-        ("b", "x", ["l"], 0.3, 0.5),
-    ]
     led = [
-        LedScore(
-            {
-                "task_type": "t",
-                "dataset_name": dataset,
-                "subset_name": subset,
-                "tags": tags,
-                "categories": ["all", *tags[:1]],
-                "weight": weight,
-            },
-            "acc",
-            score,
-        )
-        for dataset, subset, tags, weight, score in made
+        led_score("a", "x", ["k"], 0.5, 1.0),
+        led_score("a", "y", ["k", "l"], 0.1, 0.0),
+        led_score("a", "y", [], 0.1, 1.0),
+        led_score("b", "x", ["l"], 0.3, 0.5),
     ]
     assert levels_of(led) == LEVELS
     assert levels_of([])["category_level"] == []
+
+
+def test_a_mean_is_rounded_as_it_is_summed_there() -> None:
+    led = [led_score("a", "x", [], 0.05, 1.0)] * 2
+    led += [led_score("b", "x", [], 1 / 24, score) for score in (1.0, 0.0, 1.0, 1.0)]
+    (mean,) = levels_of(led)["task_level"]
+    assert mean["weighted_avg."] == 0.8437  # of EvalScope 1.14.1; exactly it would be 0.84375

@@ -98,6 +98,7 @@ def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[Any]]:
     from polymeter.api.settings import read_settings
     from polymeter.core.format import OpenContext
     from polymeter.core.guest_context import guest_context
+    from polymeter.interop.evalscope import SYSTEM
     from polymeter.interop.evalscope.tasks import index
     from polymeter.interop.evalscope.tasks.guest import make_all_prompts
     from polymeter.interop.evalscope.v1.tasks import index as index_1x
@@ -106,6 +107,7 @@ def prompts_of(name: str, args: Mapping[str, Any]) -> dict[str, list[Any]]:
 
     settings, parity = read_settings(), guest_context().parity
     catalog = build_catalog(settings.include_paths, settings.cache_dir, parity)
+    catalog.preferred = (SYSTEM.log_name,)  # as where the collection is run
     entry = catalog.get(name)
     context = OpenContext(data=settings.data, cache_dir=settings.cache_dir, parity=parity)
     if entry.format == index.NAME:
@@ -126,7 +128,7 @@ def _flat(collection: CollectionSchema, above: tuple[str, ...], share: float) ->
     names = (*above, collection.name)
     datasets: list[DatasetInfo] = []
     for part in collection.datasets:
-        part_share = share * part.weight / total
+        part_share = part.weight / total * share  # in the order of EvalScope: means are rounded
         if isinstance(part, CollectionSchema):
             datasets.extend(_flat(part, names, part_share))
         else:

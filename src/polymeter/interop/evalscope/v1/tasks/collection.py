@@ -353,15 +353,21 @@ def _means(labelled: Iterable[tuple[Mapping[str, str], LedScore]]) -> list[dict[
 
 
 def _averages(own: Sequence[LedScore]) -> dict[str, float]:
+    """The means of some samples, summed as NumPy does, since the report rounds them."""
+    import numpy
+
     members: dict[tuple[str, str], list[float]] = {}
     for one in own:
         members.setdefault(one.member, []).append(one.score)
-    weights = [float(one.info.get("weight", 1.0)) for one in own]
-    micro, total = _mean([one.score for one in own]), fsum(weights)
-    weighted = fsum(one.score * weight for one, weight in zip(own, weights, strict=True)) / total if total else micro
-    macro = _mean([_mean(values) for values in members.values()])
-    means = {"micro_avg.": micro, "macro_avg.": macro, "weighted_avg.": weighted}
-    return {name: round(mean, _DIGITS) for name, mean in means.items()}
+    scores = numpy.array([one.score for one in own])
+    weights = numpy.array([float(one.info.get("weight", 1.0)) for one in own])
+    total = weights.sum()
+    means = {
+        "micro_avg.": scores.mean(),
+        "macro_avg.": numpy.mean([numpy.mean(values) for values in members.values()]),
+        "weighted_avg.": (scores * weights).sum() / total if total else scores.mean(),
+    }
+    return {name: round(float(mean), _DIGITS) for name, mean in means.items()}
 
 
 def _mean(values: Sequence[float]) -> float:
