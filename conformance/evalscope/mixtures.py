@@ -16,54 +16,56 @@ _DRAWS: Mapping[str, Callable[[Sheet], None]] = {
 }
 
 
-def _dataset(name: str, weight: float = 1.0, task_type: str = "", tags: Sequence[str] = ()) -> Row:
+def dataset(name: str, weight: float = 1.0, task_type: str = "", tags: Sequence[str] = ()) -> Row:
+    """A benchmark of a collection, as ``CollectionSchema.from_dict`` reads it."""
     return {"name": name, "weight": weight, "task_type": task_type, "tags": list(tags)}
 
 
-def _within(name: str, *parts: Row, weight: float = 1.0) -> Row:
+def within(name: str, *parts: Row, weight: float = 1.0) -> Row:
+    """A collection of benchmarks and of other collections."""
     return {"name": name, "weight": weight, "datasets": list(parts)}
 
 
-_MIXED = _within(
+_MIXED = within(
     "all",
-    _within(
+    within(
         "reasoning",
-        _dataset("gsm8k", 2, "math", ["en", "math"]),
-        _dataset("math_500", 1, "math", ["en", "math", "hard"]),
-        _within("of experts", _dataset("mmlu_pro", 1.5, "exam", ["en"]), weight=0.5),
+        dataset("gsm8k", 2, "math", ["en", "math"]),
+        dataset("math_500", 1, "math", ["en", "math", "hard"]),
+        within("of experts", dataset("mmlu_pro", 1.5, "exam", ["en"]), weight=0.5),
         weight=3,
     ),
-    _within("language", _dataset("ceval", 1, "exam", ["zh"]), _dataset("drop", 1, "reading", ["en"]), weight=2),
-    _dataset("ifeval", 1, "instruction", ["en", "several scores"]),
-    _dataset("general_qa", 1),  # without tags and a task type
+    within("language", dataset("ceval", 1, "exam", ["zh"]), dataset("drop", 1, "reading", ["en"]), weight=2),
+    dataset("ifeval", 1, "instruction", ["en", "several scores"]),
+    dataset("general_qa", 1),  # without tags and a task type
 )
-_TWICE = _within(
+_TWICE = within(
     "again",
-    _within("easy", _dataset("gsm8k", 1, "math", ["short"])),
-    _within("hard", _dataset("gsm8k", 3, "math", ["long"]), _dataset("musr", 2, "stories", ["long"])),
+    within("easy", dataset("gsm8k", 1, "math", ["short"])),
+    within("hard", dataset("gsm8k", 3, "math", ["long"]), dataset("musr", 2, "stories", ["long"])),
 )
-_MODES = _within(
+_MODES = within(
     "modes",
-    _dataset("arc", 1, "exam", ["letters"]),
-    _dataset("truthful_qa", 1, "facts", ["numbers"]),
-    _dataset("tool_bench", 1, "tools", ["several scores", "calls"]),
-    _dataset("bfcl_v3", 1, "tools", ["calls"]),
-    _dataset("winogrande", 1, "exam", ["letters"]),
+    dataset("arc", 1, "exam", ["letters"]),
+    dataset("truthful_qa", 1, "facts", ["numbers"]),
+    dataset("tool_bench", 1, "tools", ["several scores", "calls"]),
+    dataset("bfcl_v3", 1, "tools", ["calls"]),
+    dataset("winogrande", 1, "exam", ["letters"]),
 )
-_OF_EXAMS = _within(
+_OF_EXAMS = within(
     "exams",
-    _dataset("mmlu", 9, "exam", ["en"]),
-    _dataset("cmmlu", 1, "exam", ["zh"]),
-    _dataset("musr", 1, "stories", ["en"]),
-    _dataset("competition_math", 1, "math", ["en", "math"]),
+    dataset("mmlu", 9, "exam", ["en"]),
+    dataset("cmmlu", 1, "exam", ["zh"]),
+    dataset("musr", 1, "stories", ["en"]),
+    dataset("competition_math", 1, "math", ["en", "math"]),
 )
-_JUDGED = _within(
+_JUDGED = within(
     "judged",
-    _dataset("simple_qa", 2, "facts", ["en"]),
-    _dataset("chinese_simpleqa", 1, "facts", ["zh"]),
-    _dataset("gsm8k", 1, "math", ["en"]),
+    dataset("simple_qa", 2, "facts", ["en"]),
+    dataset("chinese_simpleqa", 1, "facts", ["zh"]),
+    dataset("gsm8k", 1, "math", ["en"]),
 )
-_LIKELIEST = _within("likeliest", _dataset("hellaswag", 1, "stories"), _dataset("race", 1, "reading", ["long"]))
+_LIKELIEST = within("likeliest", dataset("hellaswag", 1, "stories"), dataset("race", 1, "reading", ["long"]))
 
 
 def _mixed(schema: Row, sampler: str, count: int, args: Mapping[str, Any] | None = None, **config: Any) -> Any:
@@ -83,7 +85,7 @@ def _mixed(schema: Row, sampler: str, count: int, args: Mapping[str, Any] | None
             sheet.case.args = drawn[name] = {}
             _DRAWS[name](sheet)
         sheet.case.args = {
-            "collection": {"schema": _with_args(schema, drawn), "sampler": sampler, "count": count},
+            "collection": {"schema": with_args(schema, drawn), "sampler": sampler, "count": count},
             **(args or {}),
         }
         sheet.case.config.update(config)
@@ -97,10 +99,10 @@ def members(schema: Row) -> set[str]:
     return set().union(*(members(part) if "datasets" in part else {part["name"]} for part in parts))
 
 
-def _with_args(schema: Row, args: Mapping[str, Row]) -> Row:
+def with_args(schema: Row, args: Mapping[str, Row]) -> Row:
     """A collection whose datasets have the settings that their rows need."""
     parts = [
-        _with_args(part, args) if "datasets" in part else {**part, "args": args[part["name"]]}
+        with_args(part, args) if "datasets" in part else {**part, "args": args[part["name"]]}
         for part in schema["datasets"]
     ]
     return {**schema, "datasets": parts}

@@ -17,6 +17,7 @@ from conformance.contained import only_this_machine
 from conformance.evalscope.reports import note_metric
 from conformance.evalscope_1.decisions import observe_decisions
 from conformance.evalscope_1.images import draw_by_endpoint, score_by_digests
+from conformance.evalscope_1.mixtures import draw, note_collection, serve_members
 from conformance.evalscope_1.programs import run_in_processes
 from conformance.evalscope_1.stand_ins import serve_rows
 from conformance.frame import Observation, plain, write_observation
@@ -40,6 +41,7 @@ def main() -> None:
     only_this_machine()
     place: dict[str, Any] = {}
     serve_rows(place)
+    serve_members(place, options.work / "rows")
     score_by_digests()
     if options.side == _THEIRS:
         _run_lightly()
@@ -69,7 +71,11 @@ def observe(case: dict[str, Any], options: argparse.Namespace) -> Observation:
     observed = Observation(case["name"], options.model)
     folder = options.work / f"{options.side}-runs" / options.model / case["name"]
     shutil.rmtree(folder, ignore_errors=True)
+    entries = []
     try:
+        if "drawn" in case:
+            case["args"]["local_path"] = str(folder / "mixed.jsonl")
+            entries = draw(case, folder / "mixed.jsonl")
         config = _config(case, options, folder)
         if case["kind"] == "decision":
             return observe_decisions(case["name"], options.model, _adapter(case, config, options))
@@ -89,6 +95,8 @@ def observe(case: dict[str, Any], options: argparse.Namespace) -> Observation:
         observed.failure = "nothing was scored"
         return observed
     observed.samples = {"report": nums, **_reviews(folder / "run")}
+    if entries:
+        note_collection(observed, entries, folder / "run" / "reports")
     return observed
 
 
@@ -115,7 +123,7 @@ def _config(case: dict[str, Any], options: argparse.Namespace, folder: Path) -> 
         collect_perf=False,
         seed=42,
         generation_config=generation,
-        judge={"models": [judge]},
+        judge={"models": [judge], "strategy": case.get("strategy", "auto")},
         **case["config"],
     )
 
@@ -173,10 +181,12 @@ def _reviews(run: Path) -> dict[str, dict[str, Any]]:
             # A subset with a slash in its name has a folder there, and an underscore here.
             subset = "_".join(file.with_suffix("").relative_to(run / "reviews").parts[1:])
             place = f"{subset}/{review['index']}"
-            if score.get("status") != "success":
+            status = score.get("status")
+            if status not in ("success", "degraded"):
                 found[place] = {"has a score": False, REASON: _reason(score)}
                 continue
             found[place] = {
+                "status": status,
                 **{f"value {name}": plain(one) for name, one in (score.get("value") or {}).items()},
                 "extracted": _read_answer(score.get("extracted_prediction")),
                 "target": review.get("target"),

@@ -43,15 +43,24 @@ class Script:
         with self._lock:
             self.asked[side, case, model].append(json.dumps([_plain(one) for one in messages], ensure_ascii=False))
         if model not in MODELS:
-            return judged(model, "\n".join(text for one in messages for text in texts_of(one.get("content"))))
+            shown = [part for one in messages for part in _plain(one)[1:] if not isinstance(part, str)]
+            return judged(model, "\n".join(text for one in messages for text in texts_of(one.get("content"))), shown)
         said = self._book.get(case.partition("@")[0], {}).get(key_of(messages))
         return said[model] if said else _UNEXPECTED[zlib.crc32(key_of(messages).encode()) % len(_UNEXPECTED)]
 
 
-def judged(judge: str, prompt: str) -> str:
-    """What a judge says: by a contract where the prompt states one, else by words of the prompt."""
-    number = zlib.crc32(prompt.encode("utf-8", "replace"))
+def judged(judge: str, prompt: str, shown: Sequence[Any] = ()) -> str:
+    """What a judge says: by a contract where the prompt states one, else by words of the prompt.
+
+    Args:
+        judge: Which judge.
+        prompt: The text of the request.
+        shown: Digests of its media.
+    """
+    number = zlib.crc32((prompt + json.dumps(shown) if shown else prompt).encode("utf-8", "replace"))
     stated = re.findall(r'^- "(\w+)": (.*)$', prompt, re.M)
+    if not stated and (keys := re.search(r"json format with keys \[(.*?)\]", prompt)):
+        stated = [(key, "an integer" if key == "score" else "a text") for key in re.findall(r'"(\w+)"', keys[1])]
     if not stated:
         return verdict(prompt)
     value = json.dumps({key: _value(key, form, number >> place) for place, (key, form) in enumerate(stated)})

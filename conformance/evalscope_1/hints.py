@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from conformance.evalscope_1 import decisions, hub_files, programs
 from conformance.evalscope_1.forms import always, in_turn, one_of
+from conformance.evalscope_1.images import drawn
 
 SENTENCES = (
     ["The", "red", "river", "near", "Paris", "flows"],
@@ -27,6 +30,7 @@ def tags_of(types: Sequence[str]) -> tuple[str, str]:
 
 _OPTIONS = [{"key": letter, "answer": f"option {letter}", "explanation": "so"} for letter in "ABCD"]
 _CHOICES = always({"text": ["red", "blue", "green", "black"], "label": ["A", "B", "C", "D"]})
+_CELLS = (("red", "cup"), ("blue", "jug"), ("green", "pan"))
 _NUMBERS = in_turn("12", "7", "36", "105", "8", "64")
 _GRID = {"input": [[1, 0], [0, 1]], "output": [[0, 1], [1, 0]]}
 _OTHER_GRID = {"input": [[2, 2], [0, 0]], "output": [[0, 0], [2, 2]]}
@@ -38,7 +42,15 @@ _RUBRIC = [
 _MESSAGES = in_turn(
     *[[{"role": "system", "content": "Be short."}, {"role": "user", "content": f"Name {n} birds."}] for n in range(6)]
 )
+_FORMS = (["format:no_whitespace"], ["format:title_case"])
+_RULES = (["punctuation:no_comma"], ["change_case:english_lowercase"])
+_NO_ARGUMENTS = always([{"n": None}])
 _LETTERS = in_turn("A", "C", "B", "D", "A", "B")
+
+
+def _path(*nodes: tuple[int, int]) -> list[dict[str, Any]]:
+    return [{"index": 0, "path": [{"x": x, "y": y} for x, y in nodes]}]
+
 
 SUBSETS = {
     **hub_files.SUBSETS,
@@ -82,6 +94,9 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     },
     "docmath": {"ground_truth": in_turn(12.5, 7.0, 36.25, 105.0)},
     "drivelology": {"label": in_turn("drivelology", "non-drivelology")},
+    "drivel_multilabel": {
+        "label": in_turn(["inversion", "paradox"], ["wordplay"], ["switchbait", "wordplay"], ["misdirection"])
+    },
     "drop": {
         "answer": in_turn(
             {"number": "12", "date": {"day": "", "month": "", "year": ""}, "spans": [], "hit_id": "", "worker_id": ""},
@@ -89,6 +104,16 @@ HINTS: Mapping[str, Mapping[str, str]] = {
             {"number": "", "date": {"day": "4", "month": "May", "year": "1999"}, "spans": []},
         ),
         "validated_answers": always({"number": ["7"], "date": [{"day": "", "month": "", "year": ""}], "spans": [[]]}),
+    },
+    "finqa": {
+        "qa": in_turn(
+            {"question": "What is the sum?", "program": "add(5, 7)", "exe_ans": 12.0},
+            {"question": "How much less is it?", "program": "subtract(9, 2)", "exe_ans": 7.0},
+            {"question": "What is the share?", "program": "add(1, 3), divide(#0, 8)", "exe_ans": 0.5},
+        ),
+        "table": always([["", "2019"], ["cups", "5"]]),
+        "pre_text": in_turn(*([f"It is day {number}."] for number in range(6))),
+        "post_text": always(["So it was."]),
     },
     "gedit": {
         "instruction": in_turn("Make it red.", "Add a bird.", "Remove the lamp.", "Draw it in ink."),
@@ -98,6 +123,10 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         "instruction_language": in_turn("en", "en", "cn"),
     },
     "genai_bench": {"tags": in_turn({"advanced": ["count"]}, {"advanced": None})},
+    "general_mcq": {
+        **{letter: in_turn(*cells) for letter, cells in zip("ABC", _CELLS, strict=True)},
+        "answer": in_turn("A", "C", "B"),
+    },
     "general_qa": {
         "messages": "none",
         "system": "none",
@@ -107,17 +136,28 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "general_vqa": {"messages": _MESSAGES, "answer": in_turn("a small red bird", "the river", "Paris")},
     "gsm8k_v": {"image": always("[]"), "answer": _NUMBERS},
     "halu_eval": {"hallucination": in_turn("yes", "no")},
+    "hle": {"image": in_turn("", f"data:image/png;base64,{base64.b64encode(drawn('a lamp')).decode()}")},
     "hpdv2": {"tags": in_turn({"category": "anime"}, {"category": "photo"})},
     "hellaswag_hi": {"endings": "options", "label": "digits"},
     "imo_answerbench": {"Short Answer": _NUMBERS},
     "indic_boolq": {"label": in_turn(0, 1)},
     "indic_param": {"correct_answer": _LETTERS},
+    "ifbench": {"key": "number", "kwargs": _NO_ARGUMENTS, "instruction_id_list": in_turn(*_FORMS)},
+    "ifeval": {"key": "number", "kwargs": _NO_ARGUMENTS, "instruction_id_list": in_turn(*_RULES)},
+    "infovqa": {"image_url": "text", "ocr": "text"},
     "kina": {"options": always(_OPTIONS), "correct_answer": _LETTERS},
+    "librispeech": {"audio_id": "text", "audio_duration": "float"},
     "logic_vista": {"answer": in_turn("A", "A, C", "B", "D")},
     "math_500": {"answer": _NUMBERS},
     "minerva_math": {"solution": in_turn("So it is $\\boxed{12}$.", "Thus \\boxed{\\frac{1}{2}}.", "\\boxed{36}")},
-    "math_vision": {"answer": _LETTERS, "options": "options"},
+    "math_vision": {"answer": _LETTERS, "options": "options", "image": "text"},
     "math_vista": {"metadata": always({"task": "vqa"}), "question_type": in_turn("free_form"), "answer": _NUMBERS},
+    "mia_bench": {
+        "components": always(["Names the river.", "Is short."]),
+        "component_weight": always([3, 2]),
+        "component_type": always(["content", "length"]),
+    },
+    "micro_vqa": dict.fromkeys(("key_image", "context_image_generation", "images_source", "image_caption"), "text"),
     "milu": {"target": in_turn("option1", "option3", "option2")},
     "mmau": {"choices": always(["red", "blue", "green"]), "answer": in_turn("red", "green", "blue")},
     "mmlu_redux": {"answer": "number", "correct_answer": "none", "error_type": always("ok"), "choices": "options"},
@@ -179,21 +219,16 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "simple_vqa": {"image": "base64 image"},
     "sparc": {
         "grid_size": always({"width": 1, "height": 1}),
-        "puzzle_array": always([["S", "+", "+"], ["+", "N", "+"], ["+", "+", "E"]]),
+        "puzzle_array": in_turn(
+            [["S", "+", "+"], ["+", "N", "+"], ["+", "+", "E"]],
+            [["+", "+", "E"], ["+", "N", "+"], ["S", "+", "+"]],
+            [["E", "+", "+"], ["+", "N", "+"], ["+", "+", "S"]],
+        ),
         "polyshapes": always("{}"),
         "solutions": in_turn(
-            [
-                {
-                    "index": 0,
-                    "path": [{"x": 0, "y": 0}, {"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": 2, "y": 1}, {"x": 2, "y": 2}],
-                }
-            ],
-            [
-                {
-                    "index": 0,
-                    "path": [{"x": 0, "y": 0}, {"x": 0, "y": 1}, {"x": 0, "y": 2}, {"x": 1, "y": 2}, {"x": 2, "y": 2}],
-                }
-            ],
+            _path((0, 0), (1, 0), (2, 0), (2, 1), (2, 2)),
+            _path((0, 2), (0, 1), (0, 0), (1, 0), (2, 0)),
+            _path((2, 2), (2, 1), (2, 0), (1, 0), (0, 0)),
         ),
     },
     "tool_bench": {"messages": _MESSAGES, "tools": always("[]"), "target": in_turn("Final Answer: a", "Thought: b")},
@@ -208,7 +243,12 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "vtcbench": {"image_1": "image"},
-    "visfactor": {"image": always([]), "additional": always("")},
+    "visfactor": {
+        "image": always([]),
+        "additional": always(""),
+        "category_id": in_turn("CS1", "MA1", "I3"),
+        "answer": in_turn("boat", "12", "36", "lamp", "7", "105"),
+    },
     "world_vqa": {"image": "base64 image"},
     "zebralogicbench": {
         "solution": in_turn(

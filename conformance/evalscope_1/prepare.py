@@ -30,6 +30,7 @@ from conformance.evalscope_1.forms import in_turn
 from conformance.evalscope_1.hints import HINTS, SUBSETS, tags_of
 from conformance.evalscope_1.hub_files import write_files
 from conformance.evalscope_1.images import score_by_digests
+from conformance.evalscope_1.mixtures import COLLECTION
 from conformance.evalscope_1.programs import ANSWERS, run_in_processes
 from conformance.evalscope_1.stand_ins import OutOfReach, key_of, serve_rows
 from conformance.made_rows.answering import candidates, choose, largest_gap, scripted_answers
@@ -100,7 +101,9 @@ class Preparation:
                     made = self._try(shape)
                 if made["gap"] == 0.0 and self.kind in SCORED_ALONE:
                     made = self._with_other_answers(shape, made)
-                return {"kind": self.kind, "args": self.args, "columns": dict(shape.kinds), **made}
+                is_judged = cls.scoring_policy.judge_by_default
+                about = {"kind": self.kind, "args": self.args, "is_judged": is_judged}
+                return {**about, "columns": dict(shape.kinds), **made}
             except (Exception, SystemExit, contained.OutOfTime) as error:
                 failure = contained.reason(error)
                 if wanted := re.search(r"no rows of subset '([^']*)', split '([^']*)'", str(error)):
@@ -328,7 +331,7 @@ def names_of(pattern: str) -> Iterator[str]:
 
     index = json.loads((benchmarks_folder() / "_index.json").read_text(encoding="utf-8"))
     for name, module in sorted(index.items()):
-        if any(fnmatch.fnmatchcase(name, one) for one in pattern.split(",")):
+        if name != COLLECTION and any(fnmatch.fnmatchcase(name, one) for one in pattern.split(",")):
             try:
                 importlib.import_module(module)
             except Exception as error:

@@ -1,4 +1,4 @@
-"""The suite against EvalScope 1.14.1: its own adapters on generated rows, in both tools.
+"""The suite against EvalScope 1.14.1: its own adapters on generated rows, and collections of them, in both tools.
 
 What needs more than this machine has a stand-in that both tools share (``images``: what a model draws, and its scorers;
 ``decisions``: the probabilities of a decision service), or one in EvalScope alone: its containers need Docker, so a
@@ -7,7 +7,9 @@ process of this machine runs its programs (``programs``), beside Polymeter's wal
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,13 +20,15 @@ from conformance.answers import generator
 from conformance.comparing import Expected, Observations, check_rows, compare, print_comparison
 from conformance.evalscope.suite import write_sentence_model
 from conformance.evalscope_1.driver import REASON
-from conformance.evalscope_1.endpoint import Script, in_order, serve
+from conformance.evalscope_1.endpoint import JUDGES, Script, in_order, serve
+from conformance.evalscope_1.mixtures import COLLECTION, mixtures, names_of_mixtures
 from conformance.evalscope_1.programs import ALONE
 from conformance.frame import MODELS, Observation, python_of, read_observations, run_child
 
 _ENVIRONMENT = ".venv-evalscope-1"
 _LEAST = 120
 _PING = '[["user", "ping"]]'
+_IN_OUR_WORDS = {"no judge produced a usable verdict": "no judge gave a verdict that can be used"}
 _DRIVER = Path(__file__).with_name("driver.py")
 
 # Deliberate differences, by their rows in docs/differences.md. These stay with ``--parity`` too.
@@ -34,10 +38,23 @@ STAYS: Sequence[Expected] = (
     Expected("programs", tasks="multiple_*", names="failure", stays=True),
     Expected("samples that are all excluded", names="failure", here="Nothing was scored", stays=True),
 )
+# A sample without a verdict has its rule's score there and none here, and numbers follow from that. No value that both
+# have of a sample may differ, no prompt, and no case may run on one side alone.
+_VERDICTS: Sequence[Expected] = tuple(
+    rule
+    for tasks in ("*@rambles", "*@recall")
+    for rule in (
+        Expected("a broken verdict", tasks=tasks, names="value:*"),
+        Expected("a broken verdict", tasks=tasks, names="sample:num*"),
+        Expected("a broken verdict", tasks=tasks, names="sample:*", here="<missing>"),
+        Expected("a broken verdict", tasks=tasks, names="sample:has a score", there="<missing>"),
+        Expected("a broken verdict", tasks=tasks, names="sample:reason", there="<missing>"),
+    )
+)
 EXPECTED: Sequence[Expected] = (
     *STAYS,
+    *_VERDICTS,
     Expected("earlier answers", names="prompt", there='["assistant", "\\n'),
-    Expected("a broken verdict", tasks="*@rambles"),
 )
 
 
@@ -45,14 +62,14 @@ def run(seed: int, work: Path, parity: str, only: str) -> bool:
     """Run both tools and print the comparison; whether it is as it should be."""
     sides = {"off": ["here"], "on": ["parity"], "both": ["parity", "here"]}[parity]
     book = _book(seed, work, only)
-    with (work / "cases.jsonl").open("w", encoding="utf-8") as lines:
-        lines.writelines(json.dumps(case) + "\n" for entry in book for case in _cases(entry, seed))
-    write_sentence_model(work / "nltk_data")
+    cases = [*(case for entry in book for case in _cases(entry, seed)), *mixtures({one["name"]: one for one in book})]
+    (work / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases), encoding="utf-8")
     unknown = check_rows(EXPECTED)
     for row in unknown:
         print(f"docs/differences.md has no row {row!r}")
     is_good = not unknown
-    script = Script({entry["name"]: entry["answers"] for entry in book if "answers" in entry})
+    answers = {entry["name"]: entry["answers"] for entry in book if "answers" in entry}
+    script = Script({**answers, COLLECTION: {key: one for own in answers.values() for key, one in own.items()}})
     with serve(script) as endpoint:
         theirs = _observed(work, "theirs", endpoint, only, script)
         for side in sides:
@@ -81,9 +98,14 @@ def census(work: Path) -> bool:
 
 def _book(seed: int, work: Path, only: str) -> list[dict[str, Any]]:
     """Rows and answers of all adapters that can read generated rows; the others are named with the reason."""
-    variables = {"HF_HUB_OFFLINE": "1"}
-    adapters = ",".join(one.partition("@")[0] for one in only.split(","))
-    arguments = [str(work), "--seed", str(seed), "--only", adapters]
+    write_sentence_model(work / "nltk_data")
+    variables = {"HF_HUB_OFFLINE": "1", "NLTK_DATA": str(work / "nltk_data")}
+    globs = only.split(",")
+    adapters = [one.partition("@")[0] for one in globs]
+    for name, within in names_of_mixtures():
+        if any(fnmatch.fnmatchcase(name, one) for one in globs):
+            adapters.extend(within)
+    arguments = [str(work), "--seed", str(seed), "--only", ",".join(adapters)]
     python = python_of(_ENVIRONMENT)
     run_child(python, "conformance.evalscope_1.prepare", arguments, environment=variables, log=work / "prepare.log")
     book = [json.loads(line) for line in (work / "book.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -96,24 +118,28 @@ def _book(seed: int, work: Path, only: str) -> list[dict[str, Any]]:
 
 
 def _cases(entry: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
-    """An adapter as it is, and some in further ways: a limit, repeats, shuffled choices, a judge that rambles."""
+    """An adapter as it is, and some in further ways: a limit, repeats, shuffled choices, a judge that rambles,
+    which is asked about all answers or about those that the rules count as wrong.
+    """
     if "failure" in entry:
         return
     name = entry["name"]
     case = {"name": name, "adapter": name, "kind": entry["kind"], "args": entry["args"], "config": {}}
     yield case
     if name in ALONE:
-        yield {**case, "name": f"{name}@alone", "alone": True}
+        yield {**case, "name": f"{name}@alone", "alone": True, "args": {**entry["args"], **ALONE[name]}}
     if entry["kind"] != "text":
         return
     args = entry["args"]
     further = {
         "limit": {"config": {"limit": 2}},
-        "repeats": {"config": {"repeats": 2}, "args": {**args, "aggregation": "mean_and_pass_at_k"}},
+        "repeats": {"config": {"repeats": 2}},
         "shuffled": {"args": {**args, "shuffle": True}},
-        "rambles": {"judge": "judge-that-rambles"},
+        "recall": {"judge": "judge-that-rambles", "strategy": "llm_recall"},
     }
-    way = generator("way", seed, name).choice([*further, "", ""])
+    if entry["is_judged"]:
+        further = {"rambles": {"judge": "judge-that-rambles"}}
+    way = generator("way", seed, name).choice([*further, *([] if entry["is_judged"] else ("", ""))])
     if way:
         yield {**case, "name": f"{name}@{way}", **further[way]}
 
@@ -129,20 +155,23 @@ def _observed(work: Path, side: str, endpoint: str, only: str, script: Script) -
 
 
 def _join_reasons(theirs: Observations, ours: Observations) -> None:
-    """Polymeter's reason why a sample has no score holds EvalScope's, among its own words; where EvalScope records
-    none, there is nothing to compare.
+    """Polymeter's reason why a sample has no score holds EvalScope's, perhaps in words of its own; where EvalScope
+    records none, there is nothing to compare.
     """
     for key, there in theirs.items():
         for sample, values in there.samples.items():
             here = ours[key].samples.get(sample, {}) if key in ours else {}
             said, own = values.get(REASON), here.get(REASON)
-            if said is not None and own is not None and said in own:
+            if said is not None and own is not None and _IN_OUR_WORDS.get(said, said) in own:
                 here[REASON] = said
 
 
 def _add_prompts(one: Observation, side: str, case: str, model: str, script: Script) -> None:
     # Polymeter asks once whether the endpoint answers before it sends anything.
     one.prompts = in_order([asked for asked in script.asked[side, case, model] if asked != _PING])
+    if model == MODELS[0]:  # a judge is asked about the answers of all
+        judged = [asked for judge in JUDGES for asked in script.asked[side, case, judge] if asked != _PING]
+        one.prompts |= {f"of the judge {place}": asked for place, asked in in_order(judged).items()}
 
 
 def _drive(work: Path, side: str, model: str, endpoint: str, only: str) -> Path:
@@ -151,6 +180,9 @@ def _drive(work: Path, side: str, model: str, endpoint: str, only: str) -> Path:
     observed.unlink(missing_ok=True)
     log.unlink(missing_ok=True)
     variables = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "NLTK_DATA": str(work / "nltk_data")}
+    copies = work / f"{side}-copies" / model  # of what a collection's benchmarks have loaded
+    shutil.rmtree(copies, ignore_errors=True)
+    variables["MODELSCOPE_CACHE"] = str(copies)
     if side == "parity":
         variables["POLYMETER_PARITY"] = "evalscope"
     arguments = [str(work), side, model, str(observed), "--endpoint", endpoint, "--only", only]
