@@ -260,7 +260,9 @@ def _image_output(prompt: Mapping[str, Any], choice: Any) -> Output:
         return Output(images=(content,), finish_reason="stop")
     if content in (None, "", _PLACEHOLDER):
         record = prompt.get("raw_input")
-        content = record.get(_IMAGE_PATH) if isinstance(record, Mapping) else None
+        # A record of 1.x is the metadata of its sample.
+        records = [record, record.get("metadata")] if isinstance(record, Mapping) else []
+        content = next(filter(None, (one.get(_IMAGE_PATH) for one in records if isinstance(one, Mapping))), None)
         if not content:
             raise ModelError(
                 "There is no image to score: the model gave none, and the record has no 'image_path'.",

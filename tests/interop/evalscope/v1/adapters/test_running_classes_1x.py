@@ -14,6 +14,7 @@ from PIL import Image
 import polymeter
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Request
+from polymeter.interop.evalscope.models.custom import CustomBackend, DummyCustomModel
 from polymeter.models.mock import MockBatch
 from tests.helpers.adapters_1x import write_rows
 
@@ -134,10 +135,7 @@ class Names(Local, NERAdapter):
     assert next(iter(values)) == "f1", "the primary metric comes first"
 
 
-def test_a_drawn_image_is_a_file_for_its_metrics(tmp_path: Path) -> None:
-    values, samples, _ = _evaluate(
-        tmp_path,
-        """
+DRAWN = """
 import os
 
 
@@ -153,12 +151,29 @@ class HasBytes(Metric):
 @register_benchmark(BenchmarkMeta(name="drawn", dataset_id="DATA", eval_split="test", metric_list=["has_bytes"]))
 class Drawn(Text2ImageAdapter):
     pass
-""",
+"""
+
+
+def test_a_drawn_image_is_a_file_for_its_metrics(tmp_path: Path) -> None:
+    values, samples, _ = _evaluate(
+        tmp_path,
+        DRAWN,
         [{"prompt": "a cat", "id": 1, "category": "Animals"}, {"prompt": "a hat", "id": 2}],
         model="mock",
     )
     assert values == {'has_bytes:mean[scope="overall"]': 1.0, 'has_bytes:mean[category="animals"]': 1.0}
     assert "generate_image" in json.dumps(samples[0]["exchanges"][0]["request"])
+
+
+def test_images_that_records_name_are_scored_without_a_model(tmp_path: Path) -> None:
+    Image.new("RGB", (4, 4), "red").save(tmp_path / "cat.png")
+    rows = [{"prompt": "a cat", "id": 1, "image_path": str(tmp_path / "cat.png")}, {"prompt": "a hat", "id": 2}]
+    values, samples, _ = _evaluate(
+        tmp_path, DRAWN.replace("has_bytes", "has_some"), rows, model=CustomBackend(DummyCustomModel())
+    )
+    assert values == {'has_some:mean[scope="overall"]': 1.0}
+    assert [sample["status"] for sample in samples] == ["ok", "error"]
+    assert "There is no image to score" in samples[1]["error"]["message"]
 
 
 CODE = """
