@@ -218,3 +218,12 @@ def test_the_tool_may_be_named_by_its_own_command(words: list[str], capsys: pyte
     assert main(["vlmeval", *pair, "--parity", "vlmevl"]) == 2
     assert "There is no system 'vlmevl'" in capsys.readouterr().err
     assert main(["import", "--from", "vlmeval", "outputs/mock", "--output", "imported"]) == 0
+
+
+def test_what_to_do_without_a_judge_is_something_that_the_command_takes(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_table(Path("data/drawings.tsv"), {"index": (0, 1), "prompt": ("a cat", "a dog")})
+    pair = ["--data", "drawings", "--model", "mock", "--judge", "exact_matching"]
+    assert main(["vlmeval", *pair]) == 2
+    assert "--mode infer" in " ".join(capsys.readouterr().err.split())

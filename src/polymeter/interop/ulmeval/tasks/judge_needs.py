@@ -32,7 +32,8 @@ def require_judge(benchmark: str, methods: Sequence[Callable[..., Any]]) -> None
                 f"Benchmark {benchmark!r} is scored by a judge, and the run has none.",
                 where=where,
                 hint="Name one: --judge openai:NAME. Or keep the answers alone, --dialect-option "
-                "tsv.predict_only=true, and judge them later, polymeter score RUN --judge openai:NAME.",
+                "tsv.predict_only=true, and judge them later, polymeter score RUN --judge openai:NAME; or, with "
+                "'polymeter ulmeval' and 'vlmeval', --mode infer, then --mode eval --judge NAME.",
             )
 
 

@@ -175,7 +175,7 @@ def _spec(written: _Written, preset: str = "", alias: str = "", members: Members
     for name, value in written.arguments.items():
         if value is NOT_KNOWN:
             said = f"The argument {name!r} of the preset {preset!r} is computed, so it is not known."
-            hint = f"Run the dataset {dataset!r} and give its arguments with --dialect-option."
+            hint = f"Run the dataset {dataset!r} and give its arguments with --dialect-option or --data-config."
             raise PlanError(said, where=str(written.file), hint=hint)
     protocol = None if preset else _protocol_of(written.file, dataset, item)
     sources = files_behind([written.file] if members is None else [Path(member.file) for member in members.values()])

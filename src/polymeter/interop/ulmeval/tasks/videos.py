@@ -66,7 +66,8 @@ def video_prompts(spec: TaskSpec, instance: Any, traits: ModelTraits, wanted: bo
         raise PlanError(
             f"Benchmark {spec.name!r} states no number of frames and no rate, and the model takes no whole videos.",
             where=str(spec.file),
-            hint="State one: --dialect-option tsv.arguments.nframe=8, or tsv.arguments.fps=1.",
+            hint="State one: --dialect-option tsv.arguments.nframe=8, or tsv.arguments.fps=1; with 'polymeter vlmeval' "
+            f'--data-config \'{{"{spec.name}": {{"class": "{type(instance).__name__}", "nframe": 8}}}}\'.',
         )
     if getattr(instance, "use_subtitle", False) and _SUBTITLES in spec.file.read_bytes() and not _is_here("pysubs2"):
         raise missing_package("pysubs2", f"the subtitles of {spec.name!r}")

@@ -162,7 +162,8 @@ class GeneratedImages(BuiltIn):
             if is_listed
             else "Nothing scores its images: it has no column for scoring (scene, reference, checklist), and the run "
             "has no judge.",
-            hint="Name a judge: --judge openai:NAME. Or keep the images alone: --dialect-option tsv.predict_only=true.",
+            hint="Name a judge: --judge openai:NAME. Or keep the images alone: --dialect-option tsv.predict_only=true, "
+            "or --mode infer of a command that has it.",
         )
 
     def notes(self) -> tuple[str, ...]:
