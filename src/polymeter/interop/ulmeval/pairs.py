@@ -28,6 +28,7 @@ from polymeter.core.text.codec import jsonable
 from polymeter.core.text.secrets import without_secrets
 from polymeter.interop.ulmeval.config import UlmevalConfig, seed_of
 from polymeter.interop.ulmeval.model_names import ListedModel, judge_arguments
+from polymeter.interop.ulmeval.prediction_formats import scores_format
 from polymeter.interop.ulmeval.predictions import Predictions
 from polymeter.interop.ulmeval.results import INFER, Outputs, all_runs
 from polymeter.interop.ulmeval.tasks.loading import is_of_vlmeval
@@ -174,7 +175,7 @@ class ModelOnDataset(ABC):
 
     def kept(self) -> dict[str, Any]:
         """Options for the files of dataset classes and tables."""
-        kind = {"predictions_as": self.predictions_as} if self.predictions_as else {}
+        kind = {"predictions_as": self.predictions_as, "scores_as": scores_format()} if self.predictions_as else {}
         return {"model_id": self.model, "keep_predictions": True, **kind}
 
     def finished(self, run: RunFolder) -> RunResult:

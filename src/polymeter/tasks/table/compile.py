@@ -91,7 +91,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         results = sample_results(dataset, rows, reduce_context)
         if options.predictions_as and dataset.evaluate_sample is not None:
-            write_side_files(file, rows, reduce_context, [*dataset.metrics], own_method(instance, "reported"))
+            reported = own_method(instance, "reported")
+            write_side_files(file, rows, reduce_context, [*dataset.metrics], reported, options.scores_as)
         elif options.keep_predictions:
             write_predictions(file, rows, reduce_context)
         return results

@@ -29,6 +29,7 @@ class TableRunOptions(Options):
         False, "Write the prediction file even if nothing evaluates it, or it is not scored yet."
     )
     predictions_as: str = runtime("", "Format of a plain table's prediction file; its accuracies are beside it.")
+    scores_as: str = runtime("csv", "Format of those accuracies: csv, or json as rows.")
     model_id: str = runtime("", "The model's name in the prediction file's name; default: the last part of its name.")
 
 

@@ -40,9 +40,10 @@ def write_side_files(
     context: ReduceContext,
     metrics: Sequence[str],
     reported: Reported | None,
+    scores_as: str,
 ) -> None:
-    """Write the predictions, and beside them the table of accuracies as ``…_acc.csv`` and as what an ``evaluate``
-    returns.
+    """Write the predictions, and beside them the table of accuracies as ``…_acc.csv`` or ``…_acc.json`` and as what an
+    ``evaluate`` returns.
 
     Args:
         file: The settings of the prediction file.
@@ -50,6 +51,7 @@ def write_side_files(
         context: Gives its folder and the model's name.
         metrics: The metrics of samples that the table may be made of.
         reported: Makes it; ``None``: there is none.
+        scores_as: Its format.
     """
     kept = list(rows)
     path = write_predictions(file, kept, context).path
@@ -59,7 +61,7 @@ def write_side_files(
     values = [_values(row) for row in kept]
     present = [name for name in metrics if any(name in own for own in values)]
     table = reported(data.assign(**{name: [own.get(name, math.nan) for own in values] for name in present}))
-    dump(table, side_file(path, "_acc.csv"))
+    dump(table.to_dict("records") if scores_as == "json" else table, side_file(path, f"_acc.{scores_as}"))
     with replacing(path.with_name(RETURNED)) as written:
         written.write(json_text({str(name): jsonable(table[name].tolist()) for name in table.columns}, indent=1))
 

@@ -53,6 +53,7 @@ def test_a_table(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMUData", str(tmp_path / "data"))
     monkeypatch.delenv("PRED_FORMAT", raising=False)
+    monkeypatch.delenv("EVAL_FORMAT", raising=False)
     write_table(tmp_path / "data" / "mine.tsv", columns)
     assert main(["vlmeval", "--data", "mine", "--model", "mock", "--judge", "exact_matching"]) == 0
     predictions = pd.read_excel("outputs/mock/mock_mine.xlsx")
@@ -101,6 +102,7 @@ def test_a_class_that_inherits_its_scoring_has_the_same_files(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LMUData", str(tmp_path / "data"))
     monkeypatch.delenv("PRED_FORMAT", raising=False)
+    monkeypatch.delenv("EVAL_FORMAT", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rows = {**COMMON, **columns, "image": [png_base64("red")] * 4}
     write_table(tmp_path / "data" / "mine.tsv", rows)
@@ -171,3 +173,13 @@ def test_a_configuration_may_name_the_class_of_a_table(
     assert main(["vlmeval", "--config", "config.json", "--judge", "exact_matching"]) == code
     if code:
         assert "'mine' is not a dataset of the class 'ImageMCQDataset'." in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_table_of_accuracies_has_the_format_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
+    monkeypatch.setenv("EVAL_FORMAT", "json")
+    write_table(tmp_path / "data" / "mine.tsv", {**COMMON, **CHOICE})
+    assert main(["vlmeval", "--data", "mine", "--model", "mock", "--judge", "exact_matching"]) == 0
+    assert json.loads(Path("outputs/mock/mock_mine_acc.json").read_text()) == [{"split": "none", "Overall": 0.5}]
+    assert not Path("outputs/mock/mock_mine_acc.csv").exists()
