@@ -44,7 +44,7 @@ Query = Sequence[tuple[str, str]]
 ALLOWED = ("samples", "data", "task", "prompts", "shown", "judge", "unfinished")
 """The differences that a user may allow between compared or ranked runs."""
 PAIRED_BY = ("id", "prompt", "order")
-"""What compared samples may have in common."""
+"""Properties that compared samples may share."""
 
 
 @dataclass(frozen=True, slots=True)

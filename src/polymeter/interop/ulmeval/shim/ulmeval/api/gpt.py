@@ -246,7 +246,7 @@ def _unpasted(text: str) -> Iterator[Part]:
 
 
 def _items_of_turn(part: Any) -> list[Any]:
-    """The items of a turn with ``role`` and ``content``; a part of another form as it is."""
+    """The items of a turn with ``role`` and ``content``; a part of another form unchanged."""
     if not isinstance(part, dict) or "content" not in part:
         return [part]
     return [{**item, "role": part["role"]} for item in as_items(part["content"])]
