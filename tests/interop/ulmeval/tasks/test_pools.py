@@ -6,6 +6,8 @@ import multiprocessing
 import threading
 from functools import partial
 
+import pytest
+
 from polymeter.core.guest_context import guest_context, guest_context_with
 from polymeter.guests.door import current_mode, in_mode
 from polymeter.interop.ulmeval.tasks.pools import threads_for_processes
@@ -35,3 +37,18 @@ def test_other_code_gets_processes() -> None:
     with threads_for_processes(), multiprocessing.Pool(1) as pool:
         assert pool.map(abs, [-3]) == [3]
         assert type(pool).__name__ == "Pool"
+
+
+def test_a_clash_of_two_parsers_of_cpython_is_no_failure() -> None:
+    failures = [SystemError("AST constructor recursion depth mismatch (before=33, after=30)")]
+
+    def parse(number: int) -> int:
+        if failures:
+            raise failures.pop()
+        return number
+
+    with in_mode("load"), threads_for_processes(), multiprocessing.Pool(2) as pool:
+        assert pool.map(parse, [3]) == [3]
+        failures.append(SystemError("another"))
+        with pytest.raises(SystemError, match="another"):
+            pool.map(parse, [3])

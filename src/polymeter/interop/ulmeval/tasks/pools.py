@@ -18,6 +18,7 @@ from polymeter.guests.door import current_mode, in_this_mode
 
 _MOST = 16
 _POOL = "Pool"
+_TWO_PARSERS = "AST constructor recursion depth mismatch"
 
 
 class _Threads(ThreadPool):
@@ -27,25 +28,25 @@ class _Threads(ThreadPool):
         super().__init__(n, _begin, (copy_context(), initializer, initargs))
 
     def apply_async(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return super().apply_async(in_this_mode(func), *args, **kwargs)
+        return super().apply_async(_parsing_again(in_this_mode(func)), *args, **kwargs)
 
     def map(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return super().map(in_this_mode(func), *args, **kwargs)
+        return super().map(_parsing_again(in_this_mode(func)), *args, **kwargs)
 
     def map_async(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return super().map_async(in_this_mode(func), *args, **kwargs)
+        return super().map_async(_parsing_again(in_this_mode(func)), *args, **kwargs)
 
     def starmap(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return super().starmap(in_this_mode(func), *args, **kwargs)
+        return super().starmap(_parsing_again(in_this_mode(func)), *args, **kwargs)
 
     def starmap_async(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return super().starmap_async(in_this_mode(func), *args, **kwargs)
+        return super().starmap_async(_parsing_again(in_this_mode(func)), *args, **kwargs)
 
     def imap(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return super().imap(in_this_mode(func), *args, **kwargs)
+        return super().imap(_parsing_again(in_this_mode(func)), *args, **kwargs)
 
     def imap_unordered(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return super().imap_unordered(in_this_mode(func), *args, **kwargs)
+        return super().imap_unordered(_parsing_again(in_this_mode(func)), *args, **kwargs)
 
 
 @contextmanager
@@ -69,6 +70,20 @@ def threads_for_processes() -> Iterator[None]:
         setattr(multiprocessing, _POOL, before)
         for pool in pools:
             pool.terminate()
+
+
+def _parsing_again(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, called once more where CPython 3.11 and 3.12 fail because two threads made syntax trees at once."""
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(*arguments, **keywords)
+        except SystemError as error:
+            if _TWO_PARSERS not in str(error):
+                raise
+            return function(*arguments, **keywords)
+
+    return call
 
 
 def _begin(context: Context, initializer: Callable[..., Any] | None, initargs: Sequence[Any]) -> None:
