@@ -240,6 +240,23 @@ def test_what_a_class_of_vlmevalkit_reads_of_its_predictions(
     assert found == {"n_texts": sum(isinstance(x, str) for x in expected), "n_missing": expected.count(None)}
 
 
+@difference("images-while-scoring", here=1, there=0)
+def test_the_images_of_a_class_of_vlmevalkit_while_it_scores(parity: str, expected: int, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from vlmeval.smp import *\n"
+        "class Mine(ImageBaseDataset):\n"
+        "    TYPE = 'VQA'\n    DATASET_URL = {'Mine': ''}\n"
+        "    def evaluate(self, eval_file, **kwargs):\n"
+        "        return {'n': int('image' in self.data), 'index': int('index' in self.data)}\n"
+    )
+    (tmp_path / "t.tsv").write_text(f"index\tquestion\timage\n1\tWhich?\t{png('RGB')}\n")
+    data = {"Mine": str(tmp_path / "t.tsv")}
+    run = evaluate("mock", "Mine", include_paths=[file], data=data, output=tmp_path / "run", parity=parity)
+    found = {item["metric"]: item["value"] for item in run.results["tasks"]["Mine"]["results"]}
+    assert found == {"n": expected, "index": 1}
+
+
 @difference("answer-letters", here=[1, 1, None], there=[0, 0, 0])
 def test_an_answer_key_that_is_no_letter(tmp_path: Path, parity: str, expected: list[Any]) -> None:
     keys = ["b", "dog", "cow"]

@@ -31,11 +31,25 @@ DIFFERENCES = (
                 switch="spreadsheet-cells",
             ),
             Difference(
+                rule="a class's images while it scores",
+                there="only with `--mode eval`",
+                here="always",
+                why="the mode changed scores",
+                switch="images-while-scoring",
+            ),
+            Difference(
                 rule="downloads",
                 there="unverified",
                 here="verified, complete or not at all",
                 why="",
                 switch=Stays.LOSS,
+            ),
+            Difference(
+                rule="a video class without `nframe` or `fps`",
+                there="asks without frames",
+                here="an error",
+                why="",
+                switch=Stays.FAILURE,
             ),
             Difference(
                 rule="frames of videos",

@@ -5,6 +5,7 @@ by the pieces of ``tasks.table`` wherever a table without a class does the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -91,22 +92,30 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     file, keeps_values = _file_of(spec, dataset, parameters, options, context)
     if videos is not None and videos.is_packed:
         file = replace(file, made_of=unpacking(instance))
+    has_images = not is_of_vlmeval(spec.file) or not context.parity.on("images-while-scoring")
 
     def reduce(rows: Iterable[ScoredRow], reduce_context: ReduceContext) -> list[Result]:
         results = sample_results(dataset, rows, reduce_context)
         if not scoring.by_file:
             if options.predictions_as and scoring.by_sample:
-                reported = _reported(instance)
-                write_side_files(file, rows, reduce_context, [*dataset.metrics], reported, options.scores_as)
+                write_side_files(file, rows, reduce_context, [*dataset.metrics], _reported(instance))
             elif options.keep_predictions:
                 write_predictions(file, rows, reduce_context)
             return results
         judge = judge_kwargs(options.judge_args, reduce_context.roles)
         taken = frozenset((item.metric, item.filter) for item in results)
         try:
-            found = evaluate_results(
-                dataset, instance.evaluate, file, judge, rows, reduce_context, keeps_values=keeps_values, taken=taken
-            )
+            with _images_of(instance, has_images):
+                found = evaluate_results(
+                    dataset,
+                    instance.evaluate,
+                    file,
+                    judge,
+                    rows,
+                    reduce_context,
+                    keeps_values=keeps_values,
+                    taken=taken,
+                )
         except PolymeterError as error:
             if not results or reduce_context.failed is None:
                 raise
@@ -136,6 +145,22 @@ def _reported(instance: Any) -> Reported | None:
     samples, so that only the predictions are written.
     """
     return None if own_method(instance, "evaluate_sample") is None else own_method(instance, "reported")
+
+
+@contextmanager
+def _images_of(instance: Any, are_there: bool) -> Iterator[None]:
+    """Leave the images in the table of an instance, or take them out inside this: VLMEvalKit's own loop of inference
+    has taken them out before it calls ``evaluate``.
+    """
+    table: Any = getattr(instance, "data", None)
+    if are_there or not hasattr(table, "columns") or _LEFT_OUT[0] not in table.columns:
+        yield
+        return
+    instance.data = table.drop(columns=[*_LEFT_OUT])
+    try:
+        yield
+    finally:
+        instance.data = table
 
 
 def _line_of_data(spec: TaskSpec) -> int:
