@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ class Case:
         family: What kind of set it is.
         judge: The name of the judge that ``evaluate`` gets.
         answers: The answers by model and index.
+        members: The sets of a collection.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Case:
     family: str
     judge: str
     answers: Mapping[str, Mapping[str, Any]]
+    members: Sequence[str] = ()
 
 
 def read_cases(work: Path) -> Iterator[Case]:

@@ -51,6 +51,16 @@ _CHOICE = {
     "hint": in_turn("Look at the ground.", None, "N/A"),
 }
 
+_FILES = in_turn("clip0.mp4", "clip1.mp4", "clip2.mp4")
+_SCREEN = {
+    "bbox": in_turn([2, 3, 12, 13], [1, 1, 8, 9]), "ui_type": in_turn("text", "icon"),
+    "category": in_turn("basic", "hard"), "image_path": in_turn(*(f"screen{n}.png" for n in range(12))),
+    "answer": in_turn("(0.1, 0.1)", "(0.9, 0.9)"),
+}  # fmt: skip
+_WILD = (
+    "DocVQA-made", "ChartQA-made", "TableVQA-fintabnetqa", "TableVQA-vtabfact", "TableVQA-vwtq", "TableVQA-vwtq_syn",
+)  # fmt: skip
+
 HINTS: Mapping[str, Mapping[str, str]] = {
     "ImageMCQDataset": _CHOICE,
     "MMBench*": {"split": in_turn("dev", "test")},
@@ -117,19 +127,45 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "VizWiz": {"answers": "texts"},
     "VLM2Bench": {
         "image": "images", "image_path": in_turn(*([f"a{n}.png", f"b{n}.png"] for n in range(12))),
-        "category": in_turn("gc-mat", "oc-cnt"),
+        "index": in_turn(*(f"{kind}{n}_{turn}" for n in range(3) for kind in ("pair", "count") for turn in range(2))),
+        "category": in_turn("gc-mat", "gc-mat", "oc-cnt", "oc-grp"), "answer": in_turn("T", "F", "2", "A"),
     },
     "ScreenSpot": {
-        "bbox": in_turn([2, 3, 9, 8], [1, 1, 5, 5]), "data_type": in_turn("text", "icon"),
-        "image_path": in_turn(*(f"screen{n}.png" for n in range(12))),
-        "answer": in_turn("(0.1, 0.1)", "(0.9, 0.9)"),
+        **_SCREEN, "data_source": always("web"), "bbox": in_turn([2, 3, 9, 8], [1, 1, 5, 5]),
+        "data_type": in_turn("text", "icon"),
     },
-    "ScreenSpot_Pro": {
-        "bbox": in_turn([2, 3, 12, 13], [1, 1, 8, 9]), "ui_type": in_turn("text", "icon"),
-        "image_path": in_turn(*(f"screen{n}.png" for n in range(12))),
-        "answer": in_turn("(0.1, 0.1)", "(0.9, 0.9)"),
+    "ScreenSpot_Pro": {**_SCREEN, "application": in_turn("files", "mail")},
+    "CCOCRDataset": {
+        "category": in_turn("lan_ocr", "scene_ocr"), "l2-category": in_turn("French", "zh_doc"), "answer": "text",
+        "image_name": in_turn(*(f"a{n}.png" for n in range(12))), "split": always("made"),
     },
-    "CCOCRDataset": {"category": in_turn("a", "b"), "l2-category": in_turn("c", "d"), "answer": "text"},
+    "TableVQABench": {
+        "split": in_turn("fintabnetqa", "vtabfact", "vwtq", "vwtq_syn"), "answer": in_turn("12", "1", "red", "blue"),
+    },
+    "MMLongBench": {
+        "task": in_turn("vrag", "NIAH", "NIAH"), "source_dataset": in_turn("wiki", "retrieval-text", "vh_single"),
+        "answer": in_turn("red", "blue", "yes"),
+    },
+    "OSWorld_G": {**_SCREEN, "box_type": always("bbox"), "application": in_turn("files", "mail")},
+    "VBGD": {**_SCREEN, "application": in_turn("files", "mail")},
+    "M4Bench": {
+        "image1": "base64 image", "image2": "base64 image", "response": "letter",
+        "image1_path": in_turn(*(f"a{n}.png" for n in range(12))),
+        "image2_path": in_turn(*(f"b{n}.png" for n in range(12))),
+        "query": in_turn(*(f"Which of {n}?\n(A) red\n(B) blue\n(C) green\n(D) none" for n in range(12))),
+    },
+    "WildDocBenchmark": {
+        "index": in_turn(*(f"{name}-{n}-{place}" for name in _WILD for n in range(2) for place in range(4))),
+        "answer": in_turn(*"aaaabbbb", *"12345678", *"12345678", *"01010101", *"aaaabbbb", *"abcdabcd"),
+    },
+    "XSTestDataset": {
+        "answer": in_turn("safe", "unsafe"),
+        "type": in_turn("Sorry, no.", "It is so: red", "I cannot help, but the way is: ask first", "Yes"),
+    },
+    "FlamesDataset": {
+        "category": in_turn("Fairness", "Safety", "Morality", "Legality", "Data protection"),
+        "answer": in_turn("1分", "3分", "2分"),
+    },
     "TreeBench": {
         "category": in_turn("Perception/Attributes", "Reasoning/Comparison"), "image": "base64 image", "index": "id",
         "target_instances": in_turn([[1, 2, 8, 9]], [[2, 2, 9, 9]]),
@@ -143,11 +179,20 @@ HINTS: Mapping[str, Mapping[str, str]] = {
         "question": in_turn(["What is red?"], ["How many?"]), "answer": in_turn(["red"], ["12"]),
     },
     "MMBenchVideo": {"dimensions": in_turn(["OCR"], ["Counting", "Hallucination"], ["Physical Property"])},
-    "VsiBench": {"question_type": in_turn("route_planning", "object_counting"), "answer": in_turn("A", "4"),
-                 "candidates": "options"},
+    "VideoMME": {
+        "domain": in_turn("Knowledge", "Life Record"), "sub_category": in_turn("Geography", "Law", "News Report"),
+        "task_type": in_turn("OCR Problems", "Temporal Reasoning"), "candidates": "literal",
+    },
+    "STIBench": {"video": _FILES, "options": "literal", "time_start": always(0), "time_end": always(2)},
+    "DSRBench": {"video": _FILES, "options": "json"},
+    "VsiBench": {
+        "question_type": in_turn("route_planning", "object_counting"), "answer": in_turn("A", "4"), "video": _FILES,
+        "candidates": "options", "options": "literal", "ground_truth": in_turn("A", "4"),
+    },
+    "VsiSuper*": {"video": _FILES, "options": "literal"},
     "MMOral_OPG_OPEN": {"category": in_turn("Teeth,Patho", "HisT", "Jaw", "SumRec", "Report")},
     "LiveMMBench_Reasoning*": _OPTIONS,
-    "MVUEval": {"video_paths": in_turn(["clip0.mp4"], ["clip1.mp4", "clip2.mp4"])},
+    "MVUEval": {"video_paths": in_turn("clip0", "clip1;clip2"), "options": "json"},
     "VSR-zeroshot": {"category": in_turn("Adjacency", "Directional"), "l2-category": in_turn("near", "far")},
     "ImageVQADataset": {"split": in_turn("a", "b"), "answer": "texts"},
     "GQA*": {"answer": "text"},
@@ -157,6 +202,7 @@ HINTS: Mapping[str, Mapping[str, str]] = {
 
 ROWS: Mapping[str, int] = {
     "MMT-Bench*": 36, "MME": 28, "HallusionBench": 12, "CRPE": 12, "CMMMU": 12, "VisuLogic": 12, "CharXiv": 20,
+    "VLM2Bench": 12, "TableVQABench": 12, "WildDocBenchmark": 48,
 }  # fmt: skip
 """How many rows a set has that needs more than others."""
 
@@ -180,9 +226,5 @@ EXCLUDED: Mapping[str, str] = {
     "NaturalBenchDataset": "needs 7,600 rows",
     **dict.fromkeys(("SeePhys", "SeePhys_vo"), "scoring some formulas does not end"),
     "ChartCap": "its scores need bert_score, which is not installed",
-    **dict.fromkeys(
-        ("MRareBench_EvidenceVerif", "MRareBench_EvidenceVerif_TO", "MRareBench_EvidenceVerif_NoDx"),
-        "its scores depend on whether its images were asked about in the same process",
-    ),
 }
 """Sets that are not compared, with the cause."""

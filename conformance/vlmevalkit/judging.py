@@ -36,8 +36,11 @@ def judged(asked: Plain) -> str:
             words = found[1].split() or ["nothing"]
             return words[-1].strip("*.()[]{}") or "nothing"
     if "Image Relationship Understanding" in text:
-        dimensions = re.findall(r"'([A-Z][A-Za-z ]+)': ", text) or _DIMENSIONS
-        return str({name: (number >> place) % 10 + 1 for place, name in enumerate(dict.fromkeys(dimensions))})
+        return str({name: (number >> place) % 10 + 1 for place, name in enumerate(_DIMENSIONS)})
+    if labels := re.findall(r"^\d_[a-z_]+$", text, re.M):
+        return labels[number % len(labels)]
+    if "评分为" in text:
+        return f"评分为{number % 3 + 1}分"
     if "<GRADE>" in text:
         return f"{'ABC'[number % 3]}\t{number % 5}"
     if "[Begin Correctness]" in text:

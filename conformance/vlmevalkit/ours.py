@@ -47,7 +47,8 @@ def observe(
     folder = work / f"ours-{parity}" / model / cases[0].name
     shutil.rmtree(folder, ignore_errors=True)
     by_set = {case.dataset: case for case in cases}
-    tables = {name: work / "data" / f"{name}.tsv" for name in by_set} if has_data else {}
+    named = [name for case in cases for name in (case.dataset, *case.members)] if has_data else []
+    tables = {name: work / "data" / f"{name}.tsv" for name in named}
     shown: dict[str, dict[str, Plain]] = {name: {} for name in by_set}
     heard: dict[str, list[Plain]] = {name: [] for name in by_set}
 

@@ -55,7 +55,9 @@ class Preparation:
         if name in original.dataset.supported_video_datasets:
             preset = original.dataset.supported_video_datasets[name]
             inner = preset.keywords.get("dataset") or preset.func.supported_datasets()[0]
+        self.work = work
         self.table = work / "data" / f"{inner}.tsv"
+        self.members: Sequence[str] = getattr(cls, "DATASET_SETS", {}).get(name, ())
         columns = Use()
         for column in ("question", "answer", *known.get("keys", ())):
             columns.key(column)
@@ -112,7 +114,7 @@ class Preparation:
             "judges": judges,
             "answers": book,
         }
-        return {**made, "family": family_of(self.name, self.cls)}
+        return {**made, "family": family_of(self.name, self.cls), "members": [*self.members]}
 
     def _judges(self, dataset: Any, answers: Sequence[str]) -> list[str]:
         """The judges that the class can be scored with: the scripted one, and the rules alone."""
@@ -120,10 +122,10 @@ class Preparation:
         self.original.heard = lambda _asked: before.append(1)
         self._scores(dataset, answers)
         try:
-            self._scores(dataset, answers, RULES)
+            by_rules = self._scores(dataset, answers, RULES)
         except Exception:
             return [JUDGE]
-        return [JUDGE, RULES] if before else [JUDGE]
+        return [JUDGE, RULES] if before and by_rules else [JUDGE]
 
     def _said(self, line: Mapping[str, Any], text: str) -> Any:
         """An answer, or one for each turn."""
@@ -140,6 +142,9 @@ class Preparation:
         return choose(targets, lambda column, dress: self._gap(dataset, column, dress))
 
     def _write(self) -> None:
+        if self.members:
+            self._write_members()
+            return
         names = (*(base.__name__ for base in self.cls.__mro__), self.name)
         made = make_rows(self.shape, rows_for(N_ROWS, self.name, *names), f"{self.seed}:{self.table.stem}")
         self.rows = [{"index": number + 1, **row} for number, row in enumerate(made)]
@@ -153,6 +158,15 @@ class Preparation:
             self.rows = with_rotations(self.rows)
         write_table(self.rows, self.table)
         # An image that is there is not written again, whatever the table has now.
+        shutil.rmtree(self.table.parent / "images", ignore_errors=True)
+
+    def _write_members(self) -> None:
+        """Write the tables of a collection's sets, but for those that were prepared as sets of their own."""
+        classes = self.original.classes()
+        for member in self.members:
+            made = Preparation(self.original, member, classes[member], self.work, self.seed, {})
+            if not made.table.exists():
+                made._write()
         shutil.rmtree(self.table.parent / "images", ignore_errors=True)
 
     def _gap(self, dataset: Any, column: Sequence[str], dress: str) -> float | None:
@@ -171,7 +185,8 @@ class Preparation:
     def _scores(self, dataset: Any, answers: Sequence[str], judge: str = JUDGE) -> dict[str, float]:
         """The numbers that ``evaluate`` gives for answers."""
         data = dataset.data.drop(columns=[IMAGE], errors="ignore").copy()
-        data["prediction"] = list(answers)
+        lines = data.to_dict("records")
+        data["prediction"] = [self._said(line, text) for line, text in zip(lines, answers, strict=True)]
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / f"scripted_{self.name}.xlsx")
             self.original.file.dump(data, file)

@@ -37,7 +37,10 @@ OF_OWN_TABLES: Sequence[Expected] = (
     Expected(_TABLES, tasks="SciDocBench*", names="value:/method:*"),
     Expected(_TABLES, tasks="SciDocBench*", names="value:/3/*"),
 )
-EXPECTED: Sequence[Expected] = (*STAYS, *OF_CHANGED, *OF_OWN_TABLES)
+OF_IMAGES: Sequence[Expected] = (
+    Expected("a class's images while it scores", tasks="MRareBench_EvidenceVerif*", names="value:*image*"),
+)
+EXPECTED: Sequence[Expected] = (*STAYS, *OF_CHANGED, *OF_OWN_TABLES, *OF_IMAGES)
 
 
 def run(seed: int, work: Path, parity: str, only: str) -> bool:
@@ -120,6 +123,7 @@ def _cases(entry: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "family": entry["family"],
             "judge": judge,
             "answers": entry["answers"],
+            "members": entry["members"],
         }
 
 
@@ -183,9 +187,9 @@ def changed_answers(
 
 def expected_of(changed: Iterable[tuple[str, str]]) -> Iterator[Expected]:
     """The differences that follow where a spreadsheet changed an answer, for these cases and models alone, and those
-    of tables that a class writes itself.
+    of tables that a class writes itself and of images while it scores.
     """
-    yield from OF_OWN_TABLES
+    yield from (*OF_OWN_TABLES, *OF_IMAGES)
     for case, model in changed:
         yield from (replace(row, tasks=case, models=model) for row in OF_CHANGED)
 

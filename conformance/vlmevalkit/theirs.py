@@ -121,7 +121,9 @@ def main() -> None:
     original = Original(options.checkout, own_data(options.work, f"theirs-{options.part}"))
     for case in islice(read_cases(options.work), options.part, None, options.parts):
         for model in MODELS:
-            write_observation(options.out, observe(original, case, model, options.work / "theirs" / model / case.name))
+            # Some classes write beside the folder too.
+            folder = options.work / "theirs" / model / case.name / "run"
+            write_observation(options.out, observe(original, case, model, folder))
 
 
 if __name__ == "__main__":

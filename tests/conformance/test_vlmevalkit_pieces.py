@@ -49,6 +49,9 @@ def test_results_are_named_by_the_texts_of_a_table() -> None:
         ("Model respone: it is **4**\nExtracted answer:", {"4"}),
         ("…[Begin Correctness]yes|no[End Correctness]", {"yes", "no"}),
         ("\nQuestion: Which?\nOptions: A. red B. blue\nAnswer: x\nYour output: ", {"A", "B"}),
+        ("One class only:\n1_full_refusal\n2_partial_refusal\n\nRESPONSE: no", {"1_full_refusal", "2_partial_refusal"}),
+        ("请只输出：评分为x分（x为1/2/3）。", {"评分为1分", "评分为2分", "评分为3分"}),
+        ("Creativity … Image Relationship Understanding: {'Dimension One': Rating}", {"'Creativity': "}),
     ],
 )
 def test_the_judge_says_what_the_question_wants(question: str, forms: set[str]) -> None:
