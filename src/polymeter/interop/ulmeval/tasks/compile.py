@@ -98,7 +98,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         results = sample_results(dataset, rows, reduce_context)
         if not scoring.by_file:
             if options.predictions_as and scoring.by_sample:
-                write_side_files(file, rows, reduce_context, [*dataset.metrics], _reported(instance))
+                reported = _reported(instance)
+                write_side_files(file, rows, reduce_context, [*dataset.metrics], reported, options.scores_as)
             elif options.keep_predictions:
                 write_predictions(file, rows, reduce_context)
             return results
