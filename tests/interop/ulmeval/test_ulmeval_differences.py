@@ -25,6 +25,7 @@ from polymeter.interop.ulmeval.models.words import adding_words
 from polymeter.interop.ulmeval.shim.ulmeval.api.gpt import OpenAIWrapper
 from polymeter.interop.ulmeval.tasks.dataset import image_count
 from polymeter.models.mock import MockBatch
+from polymeter.tasks.table.base import ImageBaseDataset
 from polymeter.tasks.table.classes.multiple_choice.datasets import ImageMCQDataset, TextMCQDataset
 from polymeter.tasks.table.classes.questions.datasets import TextQADataset
 from polymeter.tasks.table.files.image_files import write_images
@@ -60,6 +61,22 @@ def test_words_that_pandas_takes_for_missing_values(tmp_path: Path, parity: str,
     with guest_context_with(parity=parity_with(parity)):
         table = read_texts(tmp_path / "t.tsv")
     assert [None if pd.isna(cell) else cell for cell in (table["A"][0], table["B"][0])] == expected
+
+
+@difference("missing-words", here=["None", "a", "", "N/A"], there=["", "a", "", ""])
+def test_right_answers_of_an_author_s_class_that_are_such_words(
+    tmp_path: Path, parity: str, expected: list[Any]
+) -> None:
+    class Mine(ImageBaseDataset):
+        pass
+
+    (tmp_path / "t.tsv").write_text("index\tanswer\n1\tNone\n2\ta\n3\t\n4\tN/A\n")
+    (tmp_path / "numbers.tsv").write_text("index\tanswer\n1\tNA\n2\t3\n")
+    mine = Mine.__new__(Mine)
+    with guest_context_with(parity=parity_with(parity)):
+        table, numbers = mine.read_table(tmp_path / "t.tsv"), mine.read_table(tmp_path / "numbers.tsv")
+    assert table["answer"].fillna("").tolist() == expected
+    assert numbers["answer"].fillna(-1).tolist() == [-1, 3]
 
 
 @pytest.mark.parametrize("parity", ["none", "ulmeval"])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IMAGE_COLUMNS = ("image", "image_path")
+_ANSWER = "answer"
 _MOST_NAMED = 5
 _LONGEST_LINE = 1 << 20
 _MOST_COLUMNS = 10_000
@@ -67,13 +68,19 @@ def columns_of(path: Path | str) -> tuple[str, ...]:
 
 
 def read_tsv(path: Path | str) -> pd.DataFrame:
-    """A TSV as pandas' ``read_csv`` gives it, except that cells of image columns stay text (NaN if empty), even if all
-    of them look like numbers.
+    """A TSV as pandas' ``read_csv`` gives it, with two exceptions: cells of image columns stay text (NaN if empty),
+    even if all of them look like numbers, and a right answer such as "None" or "NA" among other words stays a word. At
+    parity with ULMEvalKit it is a missing value, as what a model answers is there.
 
     Raises:
         DataError: if the file does not exist, or is not a table in UTF-8 text.
     """
-    return _read_table(path)
+    table = _read_table(path)
+    words = _missing_words()
+    if words and _ANSWER in table and (lacking := table[_ANSWER].isna()).any() and _are_texts(table[_ANSWER]):
+        as_words = _read_table(path, usecols=[_ANSWER], dtype={_ANSWER: object}, **words)
+        table[_ANSWER] = table[_ANSWER].astype(object).where(~lacking, as_words[_ANSWER])
+    return table
 
 
 def read_texts(path: Path | str) -> pd.DataFrame:
@@ -87,6 +94,11 @@ def read_texts(path: Path | str) -> pd.DataFrame:
     columns = columns_of(path) if Path(path).is_file() else ()
     texts = {name: object for name in columns if name != "index"}
     return _read_table(path, dtype=texts, **_missing_words())
+
+
+def _are_texts(cells: pd.Series[Any]) -> bool:
+    """Return whether no cell is a number, which words beside it would turn into text."""
+    return all(isinstance(cell, str) for cell in cells.dropna())
 
 
 def _missing_words() -> dict[str, Any]:
@@ -178,7 +190,7 @@ def _parsed_table(file: Path, options: Mapping[str, Any]) -> pd.DataFrame:
     defaults = {"dtype": dict.fromkeys(IMAGE_COLUMNS, object), "low_memory": False}
     with each_cell_under_its_name() as settings:
         arguments = {**defaults, **settings, **options}
-        if is_large(file) and IMAGES in columns_of(file):
+        if is_large(file) and IMAGES in options.get("usecols", columns_of(file)):
             try:
                 return read_large(file, arguments)
             except OSError as error:

@@ -17,7 +17,7 @@ DIFFERENCES = (
                 switch="dumped-image-as-jpeg",
             ),
             Difference(
-                rule="`None`, `NA`, `null` in plain tables",
+                rule="`None`, `NA`, `null` in plain tables, as answers",
                 there="missing values",
                 here="words",
                 why="can be answers",
