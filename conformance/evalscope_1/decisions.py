@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from conformance.answers import generator
-from conformance.evalscope_1.forms import always, in_turn
+from conformance.forms import always, in_turn
 from conformance.frame import Observation, plain
 
 _SHARES = {"right": 6.0, "wrong": 0.4, "messy": 1.5}

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.evalscope_1 import decisions, hub_files, programs
-from conformance.evalscope_1.forms import always, in_turn, one_of
 from conformance.evalscope_1.images import drawn
+from conformance.forms import always, in_turn, one_of
 
 SENTENCES = (
     ["The", "red", "river", "near", "Paris", "flows"],

@@ -26,13 +26,13 @@ from typing import Any
 from conformance import contained
 from conformance.answers import generator
 from conformance.evalscope_1.decisions import RECORDS
-from conformance.evalscope_1.forms import in_turn
 from conformance.evalscope_1.hints import HINTS, SUBSETS, tags_of
 from conformance.evalscope_1.hub_files import write_files
 from conformance.evalscope_1.images import score_by_digests
 from conformance.evalscope_1.mixtures import COLLECTION
 from conformance.evalscope_1.programs import ANSWERS, run_in_processes
 from conformance.evalscope_1.stand_ins import OutOfReach, key_of, serve_rows
+from conformance.forms import in_turn
 from conformance.made_rows.answering import candidates, choose, largest_gap, scripted_answers
 from conformance.made_rows.repair import Repairs
 from conformance.made_rows.rows import Shape, is_answer, make_rows, write_rows

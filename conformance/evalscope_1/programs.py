@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.evalscope_1.forms import always, in_turn
+from conformance.forms import always, in_turn
 
 _HEADS = (
     'def double(x):\n    """Return twice x."""\n',

@@ -2,26 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any
 
-
-def one_of(*cells: Any) -> str:
-    """A form whose cells are one of several."""
-    return f"|{json.dumps(cells)}"
-
-
-def in_turn(*cells: Any) -> str:
-    """A form whose cells are several in turn, by the number of the row."""
-    return f"%{json.dumps(cells)}"
-
-
-def always(cell: Any) -> str:
-    """A form whose cells are all the same."""
-    return f"={json.dumps(cell)}"
-
+from conformance.forms import always, in_turn
 
 _MMT = (
     "visual_recognition", "localization", "ocr", "counting", "hallucination", "image_retrieval", "threed",
