@@ -21,7 +21,7 @@ from polymeter.core.names.registries import MODELS
 from polymeter.core.text.secrets import HIDDEN, without_secrets
 from polymeter.core.text.yaml_text import parse_yaml, text_of
 from polymeter.interop.evalscope.flags import EVAL
-from polymeter.interop.evalscope.v1.nested_settings import checked_judge, checked_sandbox, plain
+from polymeter.interop.evalscope.v1.nested_settings import NOT_SENT, checked_judge, checked_sandbox, plain
 
 NO_KEY = "EMPTY"
 """The value of ``api_key`` if nobody has set it."""
@@ -59,23 +59,6 @@ _HUBS = ("modelscope", "huggingface", "local")
 _BACKENDS = ("Native", "OpenCompass", "VLMEvalKit", "RAGEval", "ThirdParty")
 _COLLECTION = "data_collection"
 _DICTS = ("model_args", "dataset_args", "generation_config", "judge_model_args", "eval_config", "judge", "sandbox")
-OF_TRANSPORT = (
-    "batch_size",
-    "retries",
-    "retry_interval",
-    "timeout",
-    "stream",
-    "anthropic_cache_control",
-    "anthropic_cache_strategy",
-    "reasoning_history",
-)
-"""Generation settings of 1.x that do not belong to a request."""
-_NOT_SENT: Mapping[str, str] = {
-    "extra_headers": "Set up a proxy that adds them; api_key goes into the endpoint's own header.",
-    "extra_query": "Write it into api_url.",
-    "response_schema": "Write it in the form that the endpoint expects: extra_body={'response_format': …}.",
-}
-"""Generation settings of 1.x that are refused, with what to do."""
 _WRITTEN_THERE = ("resolved_benchmarks", "evaluation_identity")
 """Parts of a configuration that 1.x has written into a work folder: results, not settings."""
 _OF_JUDGES = ("api_key", "api_url", "model_id", "eval_type", "model_args", "generation_config")
@@ -391,7 +374,7 @@ def _check_numbers_asked(config: TaskConfig) -> None:
     Raises:
         PlanError: if one is set.
     """
-    for name, hint in _NOT_SENT.items():
+    for name, hint in NOT_SENT.items():
         if config.generation_config.get(name):
             what = f"Polymeter's requests carry no {name}."
             raise PlanError(what, where=f"TaskConfig generation_config.{name}", hint=hint)

@@ -32,7 +32,6 @@ from polymeter.interop.evalscope import SYSTEM
 from polymeter.interop.evalscope import results as files
 from polymeter.interop.evalscope.config import (
     KINDS_1X,
-    OF_TRANSPORT,
     TaskConfig,
     check,
     notes_on_fields,
@@ -50,6 +49,7 @@ from polymeter.interop.evalscope.results import AnyReport
 from polymeter.interop.evalscope.tasks.collection import COLLECTION
 from polymeter.interop.evalscope.tasks.scoring.report import Report
 from polymeter.interop.evalscope.tasks.scoring.report_tables import gen_table
+from polymeter.interop.evalscope.v1.nested_settings import OF_TRANSPORT
 from polymeter.report.table import footnotes
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import RunFolder

@@ -9,6 +9,23 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from polymeter.core.errors import PlanError, did_you_mean
 
+OF_TRANSPORT = (
+    "batch_size",
+    "retries",
+    "retry_interval",
+    "timeout",
+    "stream",
+    "anthropic_cache_control",
+    "anthropic_cache_strategy",
+    "reasoning_history",
+)
+"""Generation settings of 1.x that do not belong to a request."""
+NOT_SENT: Mapping[str, str] = {
+    "extra_headers": "Set up a proxy that adds them; api_key goes into the endpoint's own header.",
+    "extra_query": "Write it into api_url.",
+    "response_schema": "Write it in the form that the endpoint expects: extra_body={'response_format': …}.",
+}
+"""Generation settings of 1.x that are refused, with what to do."""
 _SAID_BY_PYDANTIC = "Value error, "
 
 

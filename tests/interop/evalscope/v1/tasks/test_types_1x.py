@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -172,6 +173,12 @@ def test_settings_of_a_question() -> None:
     image = parameters_of("generate_image", {}, {"width": 8, "height": 4}, None)
     assert isinstance(image, GenerateImage)
     assert image.size == (8, 4)
+
+
+@pytest.mark.parametrize("setting", [{"extra_headers": {"x-team": "a"}}, {"extra_query": {"v": "1"}}])
+def test_what_requests_cannot_carry_is_refused(setting: dict[str, Any]) -> None:
+    with pytest.raises(DataError, match=f"carry no {next(iter(setting))}"):
+        parameters_of("generate", {}, {}, GenerateConfig(**setting))
 
 
 def test_answers_become_outputs() -> None:

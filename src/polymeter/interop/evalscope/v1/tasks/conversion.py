@@ -13,6 +13,7 @@ from polymeter.core.guest_context import guest_context
 from polymeter.core.media.sources import is_url
 from polymeter.core.request import Generate, GenerateImage, Message, Output, RequestKind, Response
 from polymeter.core.settings.generation import image_parameters, text_parameters
+from polymeter.interop.evalscope.v1.nested_settings import NOT_SENT, OF_TRANSPORT
 from polymeter.interop.evalscope.v1.types.content import (
     Content,
     ContentAudio,
@@ -34,21 +35,7 @@ from polymeter.interop.evalscope.v1.types.tools import ToolCall, parse_tool_call
 
 _SHORTEST_ENCODED = 256
 """Characters above which a text without a dot or a slash in its head is encoded bytes and no file's name."""
-_NOT_ASKED = frozenset(
-    {
-        "batch_size",
-        "retries",
-        "retry_interval",
-        "timeout",
-        "stream",
-        "n",
-        "anthropic_cache_control",
-        "anthropic_cache_strategy",
-        "reasoning_history",
-        "extra_query",
-        "extra_headers",
-    }
-)
+_NOT_ASKED = frozenset({*OF_TRANSPORT, "n"})
 """Settings that are the engine's and the model's business, or change nothing of an answer."""
 
 
@@ -109,6 +96,7 @@ def parameters_of(
         config: What the author sets for this request; it wins.
 
     Raises:
+        DataError: if the author sets what cannot be sent.
         PlanError: if a setting is not of its type.
     """
     settings = {**(run or defaults), **own_settings(config)}
@@ -117,9 +105,16 @@ def parameters_of(
 
 
 def own_settings(config: GenerateConfig | None) -> dict[str, Any]:
-    """Return the settings that an author has set, under the engine's names."""
+    """Return the settings that an author has set, under the engine's names.
+
+    Raises:
+        DataError: if one of them cannot be sent.
+    """
     if config is None:
         return {}
+    for name, hint in NOT_SENT.items():
+        if getattr(config, name, None):
+            raise DataError(f"Polymeter's requests carry no {name}, which the adapter sets.", hint=hint)
     values = {**config.model_dump(include=set(config.model_fields_set)), **(config.model_extra or {})}
     settings = {key: value for key, value in values.items() if value is not None and key not in _NOT_ASKED}
     renamed = {"max_tokens": "max_new_tokens", "stop_seqs": "stop"}
