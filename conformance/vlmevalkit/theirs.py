@@ -52,6 +52,9 @@ class Speaker:
         self.shown[self._index] = plain_message(message)
         return str(self._said[self._index])
 
+    def chat_inner(self, messages: Any, dataset: str | None = None) -> str:
+        return self.chat(messages, dataset)
+
     def chat(self, messages: Any, dataset: str | None = None) -> str:
         turn = sum(one["role"] == "user" for one in messages) - 1
         self.shown[f"{self._index}/{turn}"] = plain_message(messages)
@@ -119,10 +122,10 @@ def main() -> None:
     contained.only_this_machine()
     os.chdir(options.work)
     original = Original(options.checkout, own_data(options.work, f"theirs-{options.part}"))
-    for case in islice(read_cases(options.work), options.part, None, options.parts):
+    for number, case in islice(enumerate(read_cases(options.work)), options.part, None, options.parts):
         for model in MODELS:
-            # Some classes write beside the folder too.
-            folder = options.work / "theirs" / model / case.name / "run"
+            # Some classes write beside the folder too, and collections replace their name in the whole path.
+            folder = options.work / "theirs" / model / str(number) / "run"
             write_observation(options.out, observe(original, case, model, folder))
 
 

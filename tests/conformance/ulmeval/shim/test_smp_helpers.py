@@ -228,6 +228,7 @@ def test_open_answers_are_compared_as_vlmevalkit_compares_them() -> None:
     assert vqa_eval.hit_calculate([near], "ChartQA_TEST") == [1.0]
     far = vqa_eval.process_line({"answer": "abcd", "prediction": "wxyz"}, "anls")
     assert vqa_eval.hit_calculate([far], "DocVQA_VAL") == [0.0]
+    assert vqa_eval.hit_calculate([{"match": 1}, {"match": 0}], "TableVQA") == [1.0, 0.0]
 
 
 def test_options_are_read_by_rules() -> None:

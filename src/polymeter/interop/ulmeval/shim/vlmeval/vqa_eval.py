@@ -99,8 +99,8 @@ def process_line(line: Mapping[str, Any], method: str = "vqa_score") -> dict[str
 
 
 def hit_calculate(result: Iterable[Mapping[str, Any]], dataset_name: str, anls_threshold: float = 0.5) -> list[float]:
-    """A score for each row of ``process_line``, by the rule of its dataset."""
-    matches = [line["match"] for line in result]
+    """A score for each row of ``process_line``, by the rule of its dataset; also of rows with one number as match."""
+    matches = [[match] if isinstance(match := line["match"], (int, float)) else match for line in result]
     if any(name in dataset_name for name in _BY_DISTANCE):
         near = [1 - min(match) for match in matches]
         return [0.0 if value < anls_threshold else value for value in near]
