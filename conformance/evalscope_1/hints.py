@@ -137,6 +137,7 @@ HINTS: Mapping[str, Mapping[str, str]] = {
     "gsm8k_v": {"image": always("[]"), "answer": _NUMBERS},
     "halu_eval": {"hallucination": in_turn("yes", "no")},
     "hle": {"image": in_turn("", f"data:image/png;base64,{base64.b64encode(drawn('a lamp')).decode()}")},
+    "hmmt": {"answer": _NUMBERS},
     "hpdv2": {"tags": in_turn({"category": "anime"}, {"category": "photo"})},
     "hellaswag_hi": {"endings": "options", "label": "digits"},
     "imo_answerbench": {"Short Answer": _NUMBERS},

@@ -88,6 +88,8 @@ def predictions_in(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, str) and os.path.isabs(value):
+        return os.path.basename(value)  # each tool has folders of its own
     return value[:LONGEST_CELL] if isinstance(value, str) else plain(value)
 
 

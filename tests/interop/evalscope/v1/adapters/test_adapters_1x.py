@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -313,7 +314,10 @@ def test_a_drawn_image_is_stored_and_scored(tmp_path: Path, monkeypatch: pytest.
     output = ModelOutput.from_content("m", [ContentImage(image=image)])
     state = adapter._on_inference_end(SimpleNamespace(name="m"), sample, output, str(tmp_path))
     path = tmp_path / "images" / "c_7.png"
-    assert path.read_bytes() == b"12345"
+    with path.open("rb") as read_by_another_run:
+        adapter._on_inference_end(SimpleNamespace(name="m"), sample, output, str(tmp_path))
+        assert path.stat().st_ino != os.fstat(read_by_another_run.fileno()).st_ino, "never a half-written image"
+        assert read_by_another_run.read() == path.read_bytes() == b"12345"
     score = adapter.match_score(
         original_prediction="", filtered_prediction="", reference=sample.target, task_state=state
     )

@@ -200,8 +200,10 @@ def test_a_checkpoint_has_the_words_of_both_generations() -> None:
 
 @difference("earlier-answers", here="a bird", there="\na bird")
 def test_an_earlier_answer_is_sent_as_it_was(parity: str, expected: str) -> None:
-    generated = ChatMessageAssistant(content="a bird", source="generate")
-    written = ChatMessageAssistant(content="written by the author")
+    reasoned = ChatMessageAssistant(
+        content=[ContentReasoning(reasoning="red, blue"), ContentText(text="a bird")], source="generate"
+    )
+    plain = ChatMessageAssistant(content="a tree", source="generate")
     with guest_context_with(parity=parity_with(parity)):
-        sent = request_messages([ChatMessageUser(content="Name one."), generated, written])
-    assert [one.text for message in sent for one in message.parts] == ["Name one.", expected, written.text]
+        sent = request_messages([ChatMessageUser(content="Name one."), reasoned, plain])
+    assert [one.text for message in sent for one in message.parts] == ["Name one.", expected, "a tree"]

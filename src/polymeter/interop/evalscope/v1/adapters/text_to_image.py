@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from polymeter.core.errors import PolymeterError
+from polymeter.core.machine.files import replacing
 from polymeter.interop.evalscope.v1.adapters.data_adapter import metric_of
 from polymeter.interop.evalscope.v1.adapters.default_adapter import DefaultDataAdapter
 from polymeter.interop.evalscope.v1.constants import EvalType, FileConstants, ScoreStatus
@@ -113,8 +114,8 @@ class Text2ImageAdapter(DefaultDataAdapter):
         if self.eval_type != EvalType.MOCK_LLM:
             name = f"{sample.metadata.get(FileConstants.ID) or sample.id}_{sample.group_id}.png"
             path = Path(output_dir) / "images" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(_image_bytes(model_output))
+            with replacing(path, binary=True, is_synced=False) as file:  # another run may read this image just now
+                file.write(_image_bytes(model_output))
             sample.metadata[FileConstants.IMAGE_PATH] = str(path)
         return TaskState(
             model=model.name, sample=sample, messages=[model_output.message], output=model_output, completed=True

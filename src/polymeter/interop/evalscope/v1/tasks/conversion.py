@@ -54,11 +54,10 @@ def _message(message: ChatMessage) -> Message:
             "A conversation holds the result of a tool's call, and Polymeter's requests carry no tools.",
             hint="Write the result into a message of the user.",
         )
-    is_as_sent_there = isinstance(message, ChatMessageAssistant) and guest_context().parity.on("earlier-answers")
-    if is_as_sent_there and (message.source == "generate" or not isinstance(message.content, str)):
-        return Message(message.role, (Text(f"\n{message.text}"),))
     if isinstance(message.content, str):
         return Message(message.role, (Text(message.content),))
+    if isinstance(message, ChatMessageAssistant) and guest_context().parity.on("earlier-answers"):
+        return Message(message.role, (Text(f"\n{message.text}"),))
     parts = [_part(part) for part in message.content if not isinstance(part, ContentReasoning)]
     return Message(message.role, tuple(parts), is_listed=True)
 

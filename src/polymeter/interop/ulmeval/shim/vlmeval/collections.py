@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from polymeter.core.errors import PlanError, did_you_mean
+from polymeter.core.guest_context import guest_context
 from polymeter.tasks.table.base import ImageBaseDataset, Item
 
 if TYPE_CHECKING:
@@ -118,11 +119,15 @@ class ConcatDataset(ImageBaseDataset):
         return next(iter(values.values()))
 
     def _rows(self) -> pd.DataFrame:
-        """The rows of all datasets. Their images stay where they are: a row's own dataset shows them."""
+        """The rows of all datasets. Their images stay where they are: a row's own dataset shows them. At parity all are
+        written as JPEG first, and the datasets show these files.
+        """
         import pandas as pd
 
         parts = []
         for name, dataset in self.dataset_map.items():
+            if "image" in dataset.data and guest_context().parity.on("dumped-image-as-jpeg"):
+                dataset.data = importlib.import_module(_SMP).localize_df(dataset.data, name)
             part = dataset.data.drop(columns="image", errors="ignore")
             parts.append(part.assign(**{_PART: name}))
         rows = pd.concat(parts, ignore_index=True)
