@@ -26,7 +26,7 @@ polymeter run … --parity lmms-eval
 
 `--parity SYSTEM` ({names}) turns on every switch in the system's table. It works with `run`, `score`, `check`, the
 systems' own commands, `polymeter.evaluate(parity=…)`, `parity:` in the [settings file](settings.md) and
-`POLYMETER_PARITY`; `none` turns it off. Results and report name the system, and the report lists the switches. A
+`POLYMETER_PARITY`; `none` turns it off. The report lists the switches. A
 resumed run keeps its parity.
 
 {sections}"""

@@ -46,7 +46,7 @@ DIFFERENCES = (
             ),
             Difference(
                 rule="a judge's verdict",
-                there="the first `A` or `B` anywhere, also in unfinished reasoning; else 0",
+                there="the first `A` or `B` anywhere; else 0",
                 here="the whole answer, first or last line, or after a marker; else no score",
                 why="not the model's mistake",
                 switch="judge-reading",

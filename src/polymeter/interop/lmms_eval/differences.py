@@ -71,7 +71,7 @@ DIFFERENCES = (
                 rule="stop strings",
                 there="each backend decides; chat models ignore them",
                 here="applied for every backend, not to wrapped models",
-                why="same score everywhere",
+                why="",
                 switch="stop-strings",
             ),
             Difference(
@@ -172,7 +172,7 @@ DIFFERENCES = (
         (
             Difference(
                 rule="a judge's unreadable verdict",
-                there="0, -1 or an empty object; any `1` means yes, also in unfinished reasoning",
+                there="0, -1 or an empty object; any `1` means yes",
                 here="no score",
                 why="not the model's mistake",
                 switch="loose-verdict",
@@ -235,7 +235,7 @@ DIFFERENCES = (
                 rule="`include`",
                 there="working directory first",
                 here="beside the file first",
-                why="same task everywhere",
+                why="",
                 switch="include-order",
             ),
             Difference(
@@ -297,8 +297,8 @@ DIFFERENCES = (
             Difference(
                 rule="examples of a sample",
                 there="one generator; an equal question is shown with its answer",
-                here="seeded for each sample; an equal question is left out, or noted in tasks with code",
-                why="same after a resume",
+                here="seeded for each sample; an equal question is left out or noted",
+                why="",
                 switch="fewshot-draw",
             ),
             Difference(

@@ -34,7 +34,7 @@ DIFFERENCES = (
                 rule="a class's images while it scores",
                 there="only with `--mode eval`",
                 here="always",
-                why="the mode changed scores",
+                why="",
                 switch="images-while-scoring",
             ),
             Difference(
@@ -219,7 +219,7 @@ DIFFERENCES = (
             Difference(
                 rule="a failed judge",
                 there="0 or left out, by class",
-                here="as there, with exit code 1; no score for single samples",
+                here="as there, with exit code 1",
                 why="",
                 switch=Stays.FAILURE,
             ),
