@@ -149,3 +149,22 @@ def test_a_judges_answer_outside_its_contract_leaves_the_sample_without_a_score(
     (sample,) = map(json.loads, (tmp_path / "run/samples/capitals.jsonl").read_text().splitlines())
     assert sample["status"] == "unscored"
     assert "no verdict" in sample["error"]["message"]
+
+
+def test_an_aggregation_of_the_author_s_gets_no_score_without_a_value(tmp_path: Path) -> None:
+    aggregates = """
+def aggregate_scores(self, sample_scores):
+    from evalscope.api.metric import AggScore
+    total = sum(score.score.main_value for score in sample_scores)
+    return [AggScore(metric_name="acc", score=total / len(sample_scores), num=len(sample_scores))]
+"""
+
+    def respond(received: Received) -> Any:
+        verdict = "Z" if "Paris" in str(received.body["messages"]) else "A"
+        return chat(json.dumps({"reasoning": "", "verdict": verdict}) if received.body["model"] == "judge" else "Rome")
+
+    with OpenAIStub(respond) as stub:
+        adapter = write_adapter(tmp_path, JUDGED + aggregates, metric_list=["acc"])
+        assert run(stub, adapter, "--judge", "openai:judge", "--judge-args", f"base_url={stub.base_url}") == 1
+    results = json.loads((tmp_path / "run/results.json").read_text())["tasks"]["capitals"]["results"]
+    assert [(one["metric"], one["value"], one["n"]) for one in results if not one["subset"]] == [("accuracy", 1.0, 2)]

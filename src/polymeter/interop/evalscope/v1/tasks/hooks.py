@@ -30,6 +30,12 @@ def writes(adapter: Any, *names: str) -> bool:
     return any(getattr(cls, name, None) is not getattr(DefaultDataAdapter, name) for name in names)
 
 
+def aggregates_itself(adapter: Any) -> bool:
+    """Return whether scores are aggregated by code of an author's."""
+    hooks = (getattr(type(adapter), name) for name in _AGGREGATES)
+    return any(not hook.__module__.startswith("polymeter.") for hook in hooks)
+
+
 def is_judged(adapter: Any) -> bool:
     """Return whether a judge may be asked."""
     return bool(adapter.use_llm_judge or adapter.judge_strategy == JudgeStrategy.LLM_RECALL)

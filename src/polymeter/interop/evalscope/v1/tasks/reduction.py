@@ -28,6 +28,7 @@ from polymeter.interop.evalscope.v1.judging.disagreement import summarize_judge_
 from polymeter.interop.evalscope.v1.report.semantics import MetricDirection, semantics_of
 from polymeter.interop.evalscope.v1.report.tree import EvaluationReport, ExecutionSubset, ExecutionSummary
 from polymeter.interop.evalscope.v1.tasks.guest import OpenAdapter
+from polymeter.interop.evalscope.v1.tasks.hooks import aggregates_itself
 from polymeter.interop.evalscope.v1.tasks.rollout import Inference
 from polymeter.interop.evalscope.v1.tasks.scoring import (
     OF_VALUES,
@@ -75,12 +76,18 @@ class AdapterReduction:
         scores = {subset: self._scores_of(of_subset) for subset, of_subset in by_subset.items()}
         if adapter.use_batch_scoring:
             self._keep_batch_scores(by_subset, scores, context)
+        # An author's aggregation expects a value in every score; the library's leaves out those without one.
+        is_authors = aggregates_itself(adapter)
+        given = {
+            subset: [score for _, score in self._scored(by_subset[subset], of_subset)] if is_authors else of_subset
+            for subset, of_subset in scores.items()
+        }
         aggregated: dict[str, list[AggScore]] = {}
         for subset, of_subset in scores.items():
             if not any(score.score.status.is_usable for score in of_subset) and not adapter.aggregate_empty_scores:
                 continue
             with boundary(ScoreError, f"The aggregation of benchmark {name!r}"):
-                numbers = adapter.aggregate_subset(subset, sample_scores=of_subset)
+                numbers = adapter.aggregate_subset(subset, sample_scores=given[subset])
             if numbers:
                 aggregated[subset] = checked_numbers(name, numbers)
         if not aggregated:
