@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ _ENVIRONMENT = ".venv-evalscope-1"
 _LEAST = 120
 _PING = '[["user", "ping"]]'
 _IN_OUR_WORDS = {"no judge produced a usable verdict": "no judge gave a verdict that can be used"}
+_CODE = re.compile(r"\(\w+_\w+\)")
+"""The code of a reason, such as ``(invalid_reference)``."""
 _DRIVER = Path(__file__).with_name("driver.py")
 
 # Deliberate differences, by their rows in docs/differences.md. These stay with ``--parity`` too.
@@ -160,14 +163,17 @@ def _observed(work: Path, side: str, endpoint: str, only: str, script: Script) -
 
 
 def _join_reasons(theirs: Observations, ours: Observations) -> None:
-    """Polymeter's reason why a sample has no score holds EvalScope's, perhaps in words of its own; where EvalScope
-    records none, there is nothing to compare.
+    """Polymeter's reason why a sample has no score holds EvalScope's, perhaps in words of its own, or at least the code
+    in parentheses that it has; where EvalScope records none, there is nothing to compare.
     """
     for key, there in theirs.items():
         for sample, values in there.samples.items():
             here = ours[key].samples.get(sample, {}) if key in ours else {}
             said, own = values.get(REASON), here.get(REASON)
-            if said is not None and own is not None and _IN_OUR_WORDS.get(said, said) in own:
+            if said is None or own is None:
+                continue
+            code = _CODE.search(said)
+            if _IN_OUR_WORDS.get(said, said) in own or (code is not None and code[0] in own):
                 here[REASON] = said
 
 
