@@ -54,6 +54,7 @@ _VERDICTS: Sequence[Expected] = tuple(
     for rule in (
         Expected("a broken verdict", tasks=tasks, names="value:*"),
         Expected("a broken verdict", tasks=tasks, names="sample:num*"),
+        Expected("a broken verdict", tasks=tasks, names="sample:semantics *", there="<missing>"),
         Expected("a broken verdict", tasks=tasks, names="sample:*", here="<missing>"),
         Expected("a broken verdict", tasks=tasks, names="sample:has a score", there="<missing>"),
         Expected("a broken verdict", tasks=tasks, names="sample:reason", there="<missing>"),
