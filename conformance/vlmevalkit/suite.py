@@ -40,7 +40,13 @@ OF_OWN_TABLES: Sequence[Expected] = (
 OF_IMAGES: Sequence[Expected] = (
     Expected("a class's images while it scores", tasks="MRareBench_EvidenceVerif*", names="value:*image*"),
 )
-EXPECTED: Sequence[Expected] = (*STAYS, *OF_CHANGED, *OF_OWN_TABLES, *OF_IMAGES)
+# The original writes a collection's images as JPEG first, and names the files.
+OF_COLLECTIONS: Sequence[Expected] = tuple(
+    Expected("`dump_image`", tasks=f"{collection}*", names=names)
+    for collection in ("M4Bench", "MMMB", "MTL_MMBench_DEV")
+    for names in ("prompt", "sample:image_path", "sample:names")
+)
+EXPECTED: Sequence[Expected] = (*STAYS, *OF_CHANGED, *OF_OWN_TABLES, *OF_IMAGES, *OF_COLLECTIONS)
 
 
 def run(seed: int, work: Path, parity: str, only: str) -> bool:
@@ -187,9 +193,9 @@ def changed_answers(
 
 def expected_of(changed: Iterable[tuple[str, str]]) -> Iterator[Expected]:
     """The differences that follow where a spreadsheet changed an answer, for these cases and models alone, and those
-    of tables that a class writes itself and of images while it scores.
+    of tables that a class writes itself, of images while it scores and of collections.
     """
-    yield from (*OF_OWN_TABLES, *OF_IMAGES)
+    yield from (*OF_OWN_TABLES, *OF_IMAGES, *OF_COLLECTIONS)
     for case, model in changed:
         yield from (replace(row, tasks=case, models=model) for row in OF_CHANGED)
 

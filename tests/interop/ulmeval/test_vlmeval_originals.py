@@ -22,6 +22,7 @@ import pytest
 
 import polymeter
 from polymeter.core.request import Request
+from polymeter.interop.ulmeval.tasks.results.evaluate import remove_dead_links
 from polymeter.models.mock import MockBatch
 from polymeter.store.folder import RunFolder
 from tests.helpers.toy_datasets import png_base64
@@ -152,3 +153,12 @@ def test_a_class_that_inherits_circular_multiple_choice(tmp_path: Path, monkeypa
     monkeypatch.delenv("VLMEVALKIT", raising=False)
     found, _ = measured(tmp_path, monkeypatch, "MMBench_of_mine", case["rows"], answers)
     assert (found["none/circular/Overall"], found["none/plain/Overall"]) == (pytest.approx(2 / 3), 1.0)
+
+
+def test_links_that_lead_nowhere_are_removed_and_no_others(tmp_path: Path) -> None:
+    """TDBench leaves a link to itself, into which its next evaluation would write."""
+    (tmp_path / "kept").write_text("kept")
+    (tmp_path / "to_kept").symlink_to(tmp_path / "kept")
+    (tmp_path / "itself").symlink_to(tmp_path / "itself")
+    remove_dead_links(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "to_kept"]

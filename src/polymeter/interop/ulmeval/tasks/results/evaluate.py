@@ -74,6 +74,7 @@ def evaluate_results(
     n_rows = len(frame)
     if not n_rows:
         return []
+    remove_dead_links(path.parent.parent)
     doing = f"evaluate of {dataset.class_name} ({dataset.name!r})"
     exact = _exact(path, frame) if keeps_values else nullcontext()
     with (
@@ -157,6 +158,15 @@ def _types(frame: pd.DataFrame) -> dict[str, dict[str, frozenset[int]]]:
         if len(texts) == len(frame) and len(rows) < len(frame):
             columns[str(name)] = {text: frozenset(numbers) for text, numbers in rows.items()}
     return columns
+
+
+def remove_dead_links(folder: Path) -> None:
+    """Remove links that lead nowhere. TDBench cuts its table's path at ``_rot``, which is also in the name of a
+    dataset's folder here. What it links beside that folder is the link itself, and its next evaluation would fail.
+    """
+    for entry in folder.iterdir():
+        if entry.is_symlink() and not entry.exists():
+            entry.unlink()
 
 
 def _files_beside(path: Path) -> list[Path]:
