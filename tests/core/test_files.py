@@ -1,9 +1,13 @@
 """Temporary files: what a dead process left is swept, what somebody may be writing is not."""
 
+import errno
+import io
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,3 +76,29 @@ def test_the_first_of_several_writers_writes_a_file(tmp_path, monkeypatch, has_l
     assert [write_once(path, b"one"), write_once(path, b"other")] == [True, False]
     assert path.read_bytes() == b"one"
     assert [file.name for file in path.parent.iterdir()] == ["a.png"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_full_disk_leaves_no_part_of_a_file_that_is_written_once(
+    has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "image.png"
+    if has_links:
+        monkeypatch.setattr(Path, "write_bytes", full)
+    else:
+        monkeypatch.setattr(os, "link", full)
+        monkeypatch.setattr(Path, "open", lambda self, mode: (FullFile if mode == "xb" else open)(self, mode))
+    with pytest.raises(OSError, match="No space left"):
+        write_once(path, b"one")
+    assert [*tmp_path.iterdir()] == []
+
+
+class FullFile(io.FileIO):
+    """A file on a disk that is full once the file's first byte is there."""
+
+    def write(self, data: Any) -> int:
+        super().write(data[:1])
+        raise OSError(errno.ENOSPC, "No space left on device")

@@ -74,11 +74,12 @@ def write_once(path: Path, data: bytes) -> bool:
     temporary = path.with_name(temporary_name(path.name))
     try:
         temporary.write_bytes(data)
-        os.link(temporary, path)  # a rename would replace what another process has written meanwhile
-    except FileExistsError:
-        return False
-    except OSError:
-        return _create(path, data)
+        try:
+            os.link(temporary, path)  # a rename would replace what another process has written meanwhile
+        except FileExistsError:
+            return False
+        except OSError:
+            return _create(path, data)
     finally:
         temporary.unlink(missing_ok=True)
     return True
@@ -87,10 +88,15 @@ def write_once(path: Path, data: bytes) -> bool:
 def _create(path: Path, data: bytes) -> bool:
     """The same where the file system has no links. A process that is killed here leaves a part of the file."""
     try:
-        with path.open("xb") as file:
-            file.write(data)
+        file = path.open("xb")
     except FileExistsError:
         return False
+    try:
+        with file:
+            file.write(data)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return True
 
 
