@@ -18,6 +18,14 @@ GROUPS = {"split": ["val", "val", "test", "test"], "category": ["c", "d", "c", "
 ROTATED = {**COMMON, "index": [1, 1_000_001, 2, 1_000_002], **CHOICE}
 
 
+def begin_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder, with its tables below ``data`` and the formats that files have by default."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("LMUData", str(folder / "data"))
+    monkeypatch.delenv("PRED_FORMAT", raising=False)
+    monkeypatch.delenv("EVAL_FORMAT", raising=False)
+
+
 @pytest.mark.parametrize(
     ("columns", "table", "primary", "why"),
     [
@@ -50,10 +58,7 @@ def test_a_table(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
-    monkeypatch.delenv("PRED_FORMAT", raising=False)
-    monkeypatch.delenv("EVAL_FORMAT", raising=False)
+    begin_in(tmp_path, monkeypatch)
     write_table(tmp_path / "data" / "mine.tsv", columns)
     assert main(["vlmeval", "--data", "mine", "--model", "mock", "--judge", "exact_matching"]) == 0
     predictions = pd.read_excel("outputs/mock/mock_mine.xlsx")
@@ -99,10 +104,7 @@ def test_a_class_that_inherits_its_scoring_has_the_same_files(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LMUData", str(tmp_path / "data"))
-    monkeypatch.delenv("PRED_FORMAT", raising=False)
-    monkeypatch.delenv("EVAL_FORMAT", raising=False)
+    begin_in(tmp_path, monkeypatch)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rows = {**COMMON, **columns, "image": [png_base64("red")] * 4}
     write_table(tmp_path / "data" / "mine.tsv", rows)
