@@ -57,6 +57,7 @@ def test_polymeter_itself_is_no_part_of_a_benchmark_that_comes_with_it() -> None
     assert {file.relative_to(package).parts[0] for file in found} == {"__init__.py", "library"}
 
 
+@pytest.mark.needs_system("ulmeval")
 def test_what_shims_replace_in_a_copy_of_a_tool_is_no_part_of_a_benchmark(tmp_path: Path) -> None:
     """Else a benchmark of VLMEvalKit is made of the whole checkout, and changes with any of its files."""
     package = tmp_path / "copy/vlmeval"
