@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,6 +103,8 @@ def shell_lines(body: str) -> Iterator[str]:
 def run_section(guide: str, section: str, folder: Path) -> None:
     """Write the files of a guide as far as a section, and run the section's commands."""
     everything = blocks(guide)
+    for script in re.findall(r"\]\(([\w-]+\.sbatch)\)", (DOCS / guide).read_text(encoding="utf-8")):
+        shutil.copy(DOCS / script, folder)
     last = max(place for place, block in enumerate(everything) if block.section == section)
     with ExitStack() as stack:
         text = "".join(block.body for block in everything[: last + 1])
