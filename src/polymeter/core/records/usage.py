@@ -29,6 +29,20 @@ COUNTS = (*TOKENS, "images_sent", "images_made", "audio_s", "failed")
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """An amount of money, or the range that holds it. ``None`` is unknown: a cost without ``high`` is ``low`` or more.
+    Two can be added.
+    """
+
+    low: float | None
+    high: float | None
+
+    def __add__(self, other: Cost) -> Cost:
+        high = None if self.high is None or other.high is None else self.high + other.high
+        return Cost(_sum(self.low, other.low), high)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelUsage:
     """The usage of the requests to one model in one role. Two of them can be added.
 
