@@ -123,6 +123,8 @@ class ModelError(PolymeterError):
         hint: What to do.
         retry_after_s: The wait that the endpoint asked for, if it did.
         scope: ``endpoint``: no other request can succeed either, so the run stops; ``unclear``: the run finds out.
+        is_unpaid: Whether the request was certainly declined before any work on it, so that it is not charged.
+            Default: a rate limit is.
     """
 
     def __init__(
@@ -134,8 +136,10 @@ class ModelError(PolymeterError):
         hint: str = "",
         retry_after_s: float | None = None,
         scope: ErrorScope = "request",
+        is_unpaid: bool | None = None,
     ) -> None:
         super().__init__(what, where=where, hint=hint)
+        self.is_unpaid = kind == "rate_limit" if is_unpaid is None else is_unpaid
         self.kind: ErrorKind = kind
         self.retry_after_s = retry_after_s
         self.scope: ErrorScope = scope

@@ -260,20 +260,23 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """The reason why there is no answer."""
+    """The reason why there is no answer. ``is_unpaid``: the request was certainly declined before any work on it."""
 
     kind: ErrorKind
     message: str
     retryable: bool = False
     retry_after_s: float | None = None
     scope: ErrorScope = "request"
+    is_unpaid: bool = False
 
     @classmethod
     def from_exception(cls, error: PolymeterError, kind: ErrorKind = "permanent") -> Error:
         """The error as data. ``kind`` is used if the exception itself has none."""
         own: ErrorKind = getattr(error, "kind", kind)
         waits = getattr(error, "retry_after_s", None)
-        return cls(own, str(error), own in ("rate_limit", "transient"), waits, getattr(error, "scope", "request"))
+        scope: ErrorScope = getattr(error, "scope", "request")
+        is_unpaid: bool = getattr(error, "is_unpaid", False)
+        return cls(own, str(error), own in ("rate_limit", "transient"), waits, scope, is_unpaid)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,7 @@ class EndpointError(ModelError):
         hint: What to do.
         retry_after_s: The wait that the endpoint asked for, if it did.
         scope: See ``ModelError``.
+        is_unpaid: See ``ModelError``.
     """
 
     def __init__(
@@ -95,8 +96,11 @@ class EndpointError(ModelError):
         hint: str = "",
         retry_after_s: float | None = None,
         scope: ErrorScope = "request",
+        is_unpaid: bool | None = None,
     ) -> None:
-        super().__init__(what, kind=kind, where=where, hint=hint, retry_after_s=retry_after_s, scope=scope)
+        super().__init__(
+            what, kind=kind, where=where, hint=hint, retry_after_s=retry_after_s, scope=scope, is_unpaid=is_unpaid
+        )
         self.status = status
 
 
@@ -127,12 +131,14 @@ def error_of(
         text = text[:_MOST_SEARCHED].rpartition(" ")[0]
     message = _hidden(text, secrets)[:_LONGEST_MESSAGE] or "no message"
     wait_s = retry_after_s(headers) if status != 200 else None
+    # Not those that a filter or their length stopped, nor 408: Azure may charge for them (its page on pricing).
+    is_declined = 400 <= status < 500 and status not in _TRANSIENT
     wait_s = report.retry_delay_s if wait_s is None else wait_s
     status = report.status if status < 400 and report.status else status
     is_unpaid = _has(report.codes, _UNPAID) or any(word in words for word in _UNPAID_WORDS)
     if is_unpaid or report.is_day_used_up or status == 402:
         what = f"The quota is used up: {message}"
-        return EndpointError(what, status=402, where=where, hint=_HINTS[402], scope="endpoint")
+        return EndpointError(what, status=402, where=where, hint=_HINTS[402], scope="endpoint", is_unpaid=is_declined)
     if _has(report.codes, _FILTERED) or any(word in words for word in _FILTERED_WORDS) or report.is_flagged:
         what = f"The endpoint's filter declined: {message}"
         return EndpointError(what, status=status, kind="refused", where=where)
@@ -154,6 +160,7 @@ def error_of(
         hint=_HINTS.get(status, ""),
         retry_after_s=wait_s if can_retry else None,
         scope="endpoint" if status == 401 or _has(report.codes, _BAD_KEY) else _SCOPES.get(status, "request"),
+        is_unpaid=is_declined,
     )
 
 

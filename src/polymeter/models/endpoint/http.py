@@ -237,7 +237,9 @@ class UnreachedError(ModelError):
     """
 
     def __init__(self, reason: str, *, where: str, has_connected: bool) -> None:
-        super().__init__(f"The request failed in transit: {reason}.", kind="transient", where=where)
+        super().__init__(
+            f"The request failed in transit: {reason}.", kind="transient", where=where, is_unpaid=not has_connected
+        )
         self.reason = reason
         self.has_connected = has_connected
 
