@@ -15,7 +15,7 @@ from polymeter.core.names.parity import NO_PARITY, Parity
 
 if TYPE_CHECKING:
     from polymeter.core.content import Media
-    from polymeter.core.request import Message, Origin, Parameters, Request, RequestKind, Response, Tags
+    from polymeter.core.request import Generate, Message, Origin, Parameters, Request, RequestKind, Response, Tags
     from polymeter.core.rows import RowAccess
 
 ALL_READY: Final = "all_ready"
@@ -137,6 +137,12 @@ class _BaseModel(ABC):
         size; an endpoint gets them in ``respond_repeats``.
         """
         return False
+
+    def token_limit(self, parameters: Generate) -> int | None:
+        """The maximum number of tokens of one answer, reasoning included, as this model is asked; ``None``: there is no
+        limit. Caps on costs and tokens reserve so many.
+        """
+        return parameters.max_new_tokens
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """The settings among some parameters that this model cannot honour, each with the reason. They are shown once,

@@ -180,11 +180,17 @@ class AnthropicModel(HostedModel):
         """Import the SDK, which takes a second."""
         import anthropic  # noqa: F401
 
+    def token_limit(self, parameters: Generate) -> int:
+        """The task's limit or the model's own, with the room for reasoning."""
+        limit = (parameters.max_new_tokens or self._max_tokens) + self._room
+        further = {**self._extra_body, **(parameters.extra.get("extra_body") or {})}
+        return max(limit, int(further.get("max_tokens") or 0))
+
     def _body(self, request: Request, parameters: Generate) -> bytes:
         system, turns = turns_of(request.messages, title=_TITLE)
         body: dict[str, Any] = {
             "model": self._name,
-            "max_tokens": (parameters.max_new_tokens or self._max_tokens) + self._room,
+            "max_tokens": self.token_limit(parameters),
             "messages": self._messages(turns),
         }
         if system:

@@ -236,6 +236,14 @@ class GeminiModel(HostedModel):
         further = {**self._extra_body, **parameters.extra.get("extra_body", {})}
         return {**body, "generationConfig": settings, **further}
 
+    def token_limit(self, parameters: Generate) -> int | None:
+        """The task's limit with the room for thinking; that of ``extra_body`` replaces it."""
+        further = {**self._extra_body, **(parameters.extra.get("extra_body") or {})}
+        if "generationConfig" in further:
+            limit = (further["generationConfig"] or {}).get("maxOutputTokens")
+            return limit if isinstance(limit, int) else None
+        return None if parameters.max_new_tokens is None else parameters.max_new_tokens + self._room
+
     def _settings(self, parameters: Generate) -> dict[str, Any]:
         settings: dict[str, Any] = {}
         if parameters.max_new_tokens is not None:

@@ -241,6 +241,13 @@ class OpenAIModel(AsyncModel):
         is_wanted = self._join_repeats or self.parity.on("answers-at-once")
         return is_wanted or (self._settings.api == "images" and not self._maker.sends_seeds)
 
+    def token_limit(self, parameters: Generate) -> int | None:
+        """The limit of all answers to one request, under the name that is sent; ``omit`` and ``extra_body`` count."""
+        sent = {**self._settings.of(parameters), **self._settings.extra_body}
+        limits = [sent[name] for name in (_LENGTH_KEY, _HOSTED_LENGTH_KEY) if isinstance(sent.get(name), int)]
+        several = sent.get("n")
+        return max(limits) * (several if isinstance(several, int) else 1) if limits else None
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model rejected in the
         preflight.
