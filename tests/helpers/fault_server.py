@@ -31,7 +31,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.helpers.fault_weather import FAULTS, PERSISTENT, Latency, Weather
+from tests.helpers.fault_weather import DECLINED, FAULTS, PERSISTENT, Latency, Weather
 
 MODEL = "fault"
 _ASKED_AHEAD = 2
@@ -45,7 +45,9 @@ _PAGE = b"<html><body><h1>Please sign in</h1></body></html>"
 @dataclass
 class Stats:
     """What happened. Times are seconds of this process; ``busy_s`` is the sum of the latencies that were drawn, and
-    ``first_s`` when the first request came that others followed while it was answered.
+    ``first_s`` when the first request came that others followed while it was answered. ``charged``: by model, the
+    tokens of prompts and answers that a provider would charge for; ``received``: the models and questions, if the
+    weather keeps them.
     """
 
     requests: int = 0
@@ -57,6 +59,14 @@ class Stats:
     first_s: float = 0.0
     last_s: float = 0.0
     busy_s: float = 0.0
+    charged: dict[str, list[int]] = field(default_factory=dict)
+    received: list[tuple[str, str]] = field(default_factory=list)
+
+    def charge(self, model: str, n_input: int, n_output: int) -> None:
+        """Charge a model's tokens, as a provider does for all that it worked on, whatever became of the answer."""
+        of_model = self.charged.setdefault(model, [0, 0])
+        of_model[0] += n_input
+        of_model[1] += n_output
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON, with the window from the first request to the last answer."""
@@ -186,6 +196,8 @@ class _Exchange:
         source = _drawn(weather.seed, content, self._server.tries[content])
         self._latency_s = weather.latency.draw(source)
         fault = self._fault(source, content)
+        if weather.keeps_bill:
+            self._receive(is_declined=fault in DECLINED)
         if fault == "hang":
             stats.faults["hang"] += 1
             stats.in_flight -= 1
@@ -197,6 +209,15 @@ class _Exchange:
                 self._fail("rate_limit")
             return
         self._work(fault)
+
+    def _receive(self, *, is_declined: bool) -> None:
+        """Note the request, and charge for it now: a client that dies pays all the same."""
+        answer = self._answer()
+        question = _question(json.loads(_without_media(self._body)))
+        self._stats.received.append((answer["model"], question))
+        if not is_declined:
+            usage = answer.get("usage", self._usage)
+            self._stats.charge(answer["model"], usage["prompt_tokens"], usage["completion_tokens"])
 
     def _fault(self, source: random.Random, content: tuple[int, int]) -> str:
         draw, below = source.random(), 0.0
@@ -290,13 +311,17 @@ class _Exchange:
         question = _question(body)
         text = self._weather.answers.get(question, question)
         n = body.get("n") or 1
+        limit = body.get("max_tokens") or body.get("max_completion_tokens") or len(text)
+        n_tokens = min(len(text) // 4 + 1, limit) * n
+        self._usage = {"prompt_tokens": len(self._body) // 4, "completion_tokens": n_tokens}
+        states = _drawn(self._weather.seed, _mark(self._body), "usage").random() >= self._weather.unstated
         shape = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
         return {
             "id": "x",
             "object": "chat.completion" if is_chat else "text_completion",
             "model": body.get("model", MODEL),
             "choices": [{"index": place, "finish_reason": "stop", **shape} for place in range(n)],
-            "usage": {"prompt_tokens": len(self._body) // 4, "completion_tokens": len(text) // 4 + 1},
+            **({"usage": self._usage} if states else {}),
         }
 
 

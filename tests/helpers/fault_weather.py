@@ -25,6 +25,8 @@ FAULTS: Mapping[str, str] = {
 }
 PERSISTENT = "bad_request"
 """A fault that comes at every try: 400."""
+DECLINED = ("rate_limit", "rate_limit_after", PERSISTENT)
+"""Faults before any work, which nobody pays for."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Weather:
         queues: Whether more than that wait for their turn; else they get 429.
         seed: Of everything that is drawn.
         answers: Question → answer; other questions are echoed.
+        keeps_bill: Whether it charges for what it works on, and keeps the questions.
+        unstated: Share of contents whose answers state no tokens.
     """
 
     latency: Latency = Latency()
@@ -75,6 +79,8 @@ class Weather:
     queues: bool = False
     seed: int = 0
     answers: Mapping[str, str] = field(default_factory=dict)
+    keeps_bill: bool = False
+    unstated: float = 0.0
 
     def __post_init__(self) -> None:
         unknown = self.shares.keys() - FAULTS.keys()

@@ -17,7 +17,7 @@ from typing import Any
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
 from polymeter.store.database import connect
-from polymeter.store.schema import FAILED_TRIES, SHOWN, WITHOUT_PARTS, has_table
+from polymeter.store.schema import FAILED_TRIES, RESERVATIONS, SHOWN, WITHOUT_PARTS, has_table
 from polymeter.store.shown_media import IN_BODY, list_in
 
 _STATES = {
@@ -320,6 +320,14 @@ class Journal:
         if not has_table(self._db, FAILED_TRIES):
             return []
         return self._db.execute("SELECT role, model, count(*) FROM failed_tries GROUP BY role, model").fetchall()
+
+    def reservations(self) -> list[tuple[str, str, int, int, int]]:
+        """The reservations under caps: role, state, tokens, cost and milliseconds, summed by role and state."""
+        if not has_table(self._db, RESERVATIONS):
+            return []
+        return self._db.execute(
+            "SELECT role, state, sum(tokens), sum(cost), sum(ms) FROM reservations GROUP BY role, state"
+        ).fetchall()
 
     def shown(self, digests: Iterable[str]) -> dict[str, str]:
         """The records of what models were shown, as JSON, by digest; without those that the journal does not have."""

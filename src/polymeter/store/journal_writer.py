@@ -17,7 +17,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -27,7 +27,7 @@ from polymeter.core.errors import Raised, attempt
 from polymeter.store.checksums import BETWEEN, checksum, text_checksum
 from polymeter.store.database import JournalError, connect, journal_error
 from polymeter.store.journal import Session
-from polymeter.store.schema import FAILED_TRIES, SHOWN, WITHOUT_TASK, upgrade
+from polymeter.store.schema import FAILED_TRIES, RESERVATIONS, SHOWN, WITHOUT_TASK, upgrade
 
 _INSERT = {
     "requests": ("INSERT OR IGNORE INTO requests VALUES", 3),
@@ -36,6 +36,7 @@ _INSERT = {
     "samples": ("INSERT OR REPLACE INTO samples VALUES", 12),
     FAILED_TRIES: ("INSERT INTO failed_tries VALUES", 7),
     SHOWN: ("INSERT OR IGNORE INTO shown VALUES", 3),
+    RESERVATIONS: ("INSERT OR REPLACE INTO reservations VALUES", 8),
 }
 """Each table's statement, and its number of columns."""
 _TURN = (
@@ -80,7 +81,7 @@ class JournalWriter:
         self._file = _identity(path)
         self._part = None if part is None else part.id
         self._names = {number: name for name, number in self.task_ids.items()}
-        self._queue: queue.SimpleQueue[tuple[str, Sequence[tuple[Any, ...]]] | threading.Event | None] = (
+        self._queue: queue.SimpleQueue[tuple[str, Sequence[tuple[Any, ...]]] | Callable[[], object] | None] = (
             queue.SimpleQueue()
         )
         self._failure: BaseException | None = None
@@ -106,11 +107,17 @@ class JournalWriter:
 
     def flush(self) -> None:
         """Wait until all rows put so far survive the death of the process."""
-        self._begin()
         done = threading.Event()
-        self._queue.put(done)
+        self.after_commit(done.set)
         done.wait()
         self.check()
+
+    def after_commit(self, call: Callable[[], object]) -> None:
+        """Have a function called, on the writer's thread, when all rows put so far survive the death of the process, or
+        when a write has failed, which ``check`` reports.
+        """
+        self._begin()
+        self._queue.put(call)
 
     def close(self) -> None:
         """Write all queued rows and stop."""
@@ -147,8 +154,8 @@ class JournalWriter:
             with self._has_room:
                 self._n_pending -= sum(len(rows) for _, rows in batch)
                 self._has_room.notify_all()
-            for event in waiting:
-                event.set()
+            for call in waiting:
+                call()
         if not isinstance(opened, Raised):
             opened.close()
 
@@ -211,22 +218,22 @@ class JournalWriter:
 
     def _drain(
         self, gather_s: float
-    ) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[threading.Event], bool]:
-        """The rows for one transaction: all that have arrived, up to a limit; the events to set afterwards; and whether
-        to continue.
+    ) -> tuple[list[tuple[str, Sequence[tuple[Any, ...]]]], list[Callable[[], object]], bool]:
+        """The rows for one transaction: all that have arrived, up to a limit; what to call afterwards; and whether to
+        continue.
 
         Args:
             gather_s: The time to wait for more rows, unless somebody waits for the queued ones.
         """
         batch: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
-        waiting: list[threading.Event] = []
+        waiting: list[Callable[[], object]] = []
         n_rows = 0
         item = self._queue.get()
         until_s = time.monotonic() + gather_s
         while True:
             if item is None:
                 return batch, waiting, False
-            if isinstance(item, threading.Event):
+            if callable(item):
                 waiting.append(item)
             else:
                 batch.append(item)

@@ -1,7 +1,7 @@
 """Damage in a journal: this module finds rows that do not match their checksums, and writes the journal anew without
 them. The key of a damaged row cannot be trusted either, so its sample is unknown. Therefore a repaired journal holds
-all intact requests, answers, failed tries and records of what was shown, but no scores and ends: every sample is run
-again over the remaining answers, and only missing ones are requested.
+all intact requests, answers, failed tries, reservations and records of what was shown, but no scores and ends: every
+sample is run again over the remaining answers, and only missing ones are requested.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from polymeter.store.database import connect, journal_at
 from polymeter.store.schema import (
     FAILED_TRIES,
     LATER_TABLES,
+    RESERVATIONS,
     SCHEMA,
     SCHEMA_VERSION,
     SHOWN,
@@ -36,6 +37,7 @@ _NOUNS = {
     "parts": "part of the run",
     FAILED_TRIES: "failed try",
     SHOWN: "record of a shown medium",
+    RESERVATIONS: "reservation",
 }
 _PLURALS = {
     "end of a sample": "ends of samples",
@@ -49,6 +51,7 @@ _TEXTS = {
     "responses": ("role", "model", "fingerprint", "body"),
     FAILED_TRIES: ("role", "model"),
     SHOWN: ("digest", "body"),
+    RESERVATIONS: ("role", "state"),
 }
 """The columns that hold text in the tables that a repaired journal keeps."""
 

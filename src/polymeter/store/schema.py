@@ -1,7 +1,7 @@
 """The tables of a journal, and the upgrade of one of an older version. Each row has a checksum
 (``polymeter.store.checksums``) and the part of the run that wrote it, which records the code and the endpoint. Journals
 of schema version 2 have neither. They are read unchanged, and get the empty columns when a run continues in them. Early
-journals also get the tables of failed tries and of what models were shown.
+journals also get the tables of failed tries, of what models were shown, and of what was reserved under a cap.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ CREATE TABLE IF NOT EXISTS failed_tries (
     part INTEGER NOT NULL, checksum INTEGER,
     PRIMARY KEY (part, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS shown (digest TEXT PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reservations (
+    part INTEGER NOT NULL, number INTEGER NOT NULL, role TEXT NOT NULL, state TEXT NOT NULL, tokens INTEGER NOT NULL,
+    cost INTEGER NOT NULL, ms INTEGER NOT NULL, checksum INTEGER, PRIMARY KEY (part, number)) WITHOUT ROWID;
 """
 FAILED_TRIES = "failed_tries"
 """The table of tries that failed."""
 SHOWN = "shown"
 """The table of records of what models were shown, by digest; answers name them."""
-LATER_TABLES = (FAILED_TRIES, SHOWN)
+RESERVATIONS = "reservations"
+"""The table of what a run under a cap has reserved and spent: its tries, and the time of its parts."""
+LATER_TABLES = (FAILED_TRIES, SHOWN, RESERVATIONS)
 """Tables that a journal of version 3 may not have: readers of that version do not need them."""
-WITHOUT_TASK = ("parts", "requests", SHOWN)
+WITHOUT_TASK = ("parts", "requests", SHOWN, RESERVATIONS)
 """Tables whose rows belong to no task."""
 SCHEMA_VERSION = 3
 WITHOUT_PARTS = 2

@@ -4,7 +4,7 @@ every failed try.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -29,12 +29,15 @@ def usage_of_run(folder: RunFolder, manifest: Mapping[str, Any]) -> dict[tuple[s
         return usage_of_journal(journal, manifest)
 
 
-def usage_of_journal(journal: Journal, manifest: Mapping[str, Any]) -> dict[tuple[str, str], ModelUsage]:
+def usage_of_journal(
+    journal: Journal, manifest: Mapping[str, Any], only: Container[int | None] | None = None
+) -> dict[tuple[str, str], ModelUsage]:
     """The usage of a run so far, by role and name of the model, the measured model first.
 
     Args:
         journal: Its journal.
         manifest: Its manifest, which has the names of its models.
+        only: The parts of the run whose answers count; default: all.
 
     Raises:
         JournalError: if the journal cannot be read.
@@ -42,6 +45,8 @@ def usage_of_journal(journal: Journal, manifest: Mapping[str, Any]) -> dict[tupl
     keeping = {number for number, part in journal.parts().items() if part.facts.get("usage_version")}
     sums: dict[tuple[str, str], _UsageSum] = {}
     for role, model, part, body in journal.all_answers():
+        if only is not None and part not in only:
+            continue
         if (role, model) not in sums:
             sums[role, model] = _UsageSum()
         try:
