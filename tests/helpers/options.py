@@ -8,6 +8,9 @@ from typing import Any
 from polymeter.core.names.systems import systems
 
 OTHER_VALUES: dict[str, Any] = {
+    "max_cost": 2.5,
+    "max_tokens": 1000,
+    "max_time_s": 90.0,
     "limit": 5.0,
     "offset": 2,
     "seed": 7,

@@ -49,6 +49,7 @@ class PlainProgress:
         self._last_share = 0.0
         self._scores: ReadScores = list
         self._replicas: ReadState = str
+        self._spending: ReadState = str
 
     def watch(self, scores: ReadScores) -> None:
         """Show these scores in each line."""
@@ -57,6 +58,10 @@ class PlainProgress:
     def watch_replicas(self, state: ReadState) -> None:
         """Show the state of replicas in each line."""
         self._replicas = state
+
+    def watch_spending(self, state: ReadState) -> None:
+        """Show what was spent of the caps in each line."""
+        self._spending = state
 
     def stage(self, text: str) -> None:
         """Write the stage."""
@@ -115,8 +120,7 @@ class PlainProgress:
                 facts.append(f"{self._tokens / spent:,.0f} tokens/s")
         if self._failed:
             facts.append(f"{self._failed:,} failed")
-        if replicas := self._replicas():
-            facts.append(replicas)
+        facts += filter(None, (self._replicas(), self._spending()))
         return "; so far ".join(part for part in (", ".join(facts), live_scores(self._scores())) if part)
 
 
@@ -139,11 +143,11 @@ class BarProgress:
 
             read: ReadScores = list
             state: ReadState = str
+            spending: ReadState = str
 
             def get_renderables(self) -> Iterable[RenderableType]:
                 yield from super().get_renderables()
-                state = self.state()
-                if state:
+                for state in filter(None, (self.state(), self.spending())):
                     yield Text(f"  {state}", style="dim")
                 scores = live_scores(self.read())
                 if scores:
@@ -180,6 +184,10 @@ class BarProgress:
     def watch_replicas(self, state: ReadState) -> None:
         """Show the state of replicas below the bar."""
         self._bar.state = state
+
+    def watch_spending(self, state: ReadState) -> None:
+        """Show what was spent of the caps below the bar."""
+        self._bar.spending = state
 
     def stage(self, text: str) -> None:
         """Show the stage in place of the bar's text."""
@@ -222,7 +230,7 @@ class BarProgress:
 
     def end(self) -> None:
         """Leave the bar full, without the scores; a stage follows."""
-        self._bar.read, self._bar.state = list, str
+        self._bar.read, self._bar.state, self._bar.spending = list, str, str
 
     def _facts(self) -> str:
         spent = self._clock() - self._began

@@ -8,6 +8,7 @@ options are made from the fields, and an option is added here alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,10 @@ ChoiceWay = Literal["loglikelihood", "text"]
 PanelRule = Literal["mean", "majority"]
 MediaPolicy = Literal["previews", "none"]
 Count = Annotated[int, Field(ge=1)]
+CAPS = ("max_cost", "max_tokens", "max_time_s")
+"""The options that cap a run."""
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
+_TIME_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 T = TypeVar("T", bound="Options")
 
 
@@ -40,6 +45,7 @@ HOW = "Settings that can change results"
 SPEED = "Speed and failures"
 OUTPUT = "Output"
 _RUN = ("run", "track")
+_CAPPED = (*_RUN, "resume", "score", "pairwise")
 SETTINGS = "settings file"
 """Stands among the commands of an option that a settings file may have."""
 
@@ -401,6 +407,25 @@ class RunOptions(Options):
         gt=0,
         flag=flag("--max-errors", panel=SPEED, metavar="N"),
     )
+    max_cost: float | None = runtime(
+        None,
+        "Stop before the cost of all models and parts of the run could exceed this many US dollars.",
+        gt=0,
+        allow_inf_nan=False,
+        flag=flag("--max-cost", panel=SPEED, metavar="USD", commands=_CAPPED),
+    )
+    max_tokens: Count | None = runtime(
+        None,
+        "The same for its tokens.",
+        flag=flag("--max-tokens", panel=SPEED, metavar="N", commands=_CAPPED),
+    )
+    max_time_s: float | None = runtime(
+        None,
+        "Stop when all its parts have lasted this long: 90s, 30m, 2h.",
+        gt=0,
+        allow_inf_nan=False,
+        flag=flag("--max-time", panel=SPEED, metavar="TIME", commands=_CAPPED),
+    )
     media: MediaPolicy = runtime(
         "previews", "Whether previews of inputs are stored in the run folder.", flag=flag("--media", panel=OUTPUT)
     )
@@ -471,6 +496,11 @@ class RunOptions(Options):
         flag=flag("--restart", panel=OUTPUT, commands=("run", "pairwise")),
     )
 
+    @field_validator("max_time_s", mode="before")
+    @classmethod
+    def _seconds(cls, value: Any) -> Any:
+        return parse_time(value) if isinstance(value, str) else value
+
     @field_validator("parity")
     @classmethod
     def _known_system(cls, value: str) -> str:
@@ -512,6 +542,18 @@ class RunOptions(Options):
     def runtime(self) -> dict[str, Any]:
         """The options that cannot change an output."""
         return {name: value for name, value in self if mark_of(type(self), name) == "runtime"}
+
+
+def parse_time(text: str) -> float:
+    """Read a time: a number of seconds, or a number with one of the units s, m and h.
+
+    Raises:
+        ValueError: if it is anything else.
+    """
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise ValueError("a time is a number of seconds, or a number with one unit: 90, 90s, 30m, 2h")
+    return float(found[1]) * _TIME_UNITS[found[2]]
 
 
 def _default_of(field: FieldInfo) -> Any:

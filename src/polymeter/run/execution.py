@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Collection
 from contextlib import ExitStack, closing, suppress
@@ -20,6 +21,7 @@ from polymeter.guests.door import Door
 from polymeter.guests.watchdog import Watchdog
 from polymeter.metrics.bounded import end_idle_processes
 from polymeter.reading import READING_VERSION
+from polymeter.run.budget.budget import SpendingAccount
 from polymeter.run.dispatch.batch.dispatcher import BatchDispatcher
 from polymeter.run.dispatch.dispatchers import Dispatcher
 from polymeter.run.dispatch.prefetch import Prefetcher
@@ -127,6 +129,7 @@ class Execution:
             model.rows = rows
         self._replicas: dict[str, ReplicaDispatcher] = {}
         self._crew: ScoringCrew | None = None
+        self._account: SpendingAccount | None = None
         with ExitStack() as undo:
             undo.callback(self._writer.close)
             self._scheduler = self._make_scheduler()
@@ -174,6 +177,8 @@ class Execution:
     def _close(self) -> None:
         with ExitStack() as last:
             last.callback(self._writer.close)
+            if self._account is not None:
+                last.callback(self._account.ledger.end)
             last.callback(self._scheduler.close)
             last.callback(self._prefetcher.close)
             last.callback(end_idle_processes)
@@ -237,6 +242,8 @@ class Execution:
         self._progress.watch(self._scheduler.scores.read)
         if self._replicas:
             self._progress.watch_replicas(self._replica_state)
+        if self._account is not None:
+            self._progress.watch_spending(self._account.ledger.in_words)
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
@@ -250,6 +257,10 @@ class Execution:
         was_damaged = bool(self._manifest["sessions"][-1].get("damage"))
         recorder = Recorder(self._writer, self._media, models, self._files, restores_requests=was_damaged)
         events = Events(recorder, self._progress.note)
+        if plan.budget is not None:
+            part = int(self._manifest["sessions"][-1]["id"], 16)
+            self._account = plan.budget.account(self._writer, part, events, self._continuing)
+            self._account.ledger.start()
         also = [f"the {role}" for role, model in plan.roles.items() if model is plan.model]
         own = self._dispatcher(MODEL_ROLE, events, " and ".join(["the model", *also]))
         dispatchers = {MODEL_ROLE: own, OWN_PROMPT_ROLE: own}
@@ -276,6 +287,14 @@ class Execution:
             self._progress,
             events,
         )
+
+    def _continuing(self, flag: str) -> str:
+        """Return the command that continues the run with a higher cap."""
+        source = self._manifest.get("scored_from")
+        command = ["polymeter", "resume", str(self._folder.path)]
+        if source is not None:
+            command = ["polymeter", "score", source["run"], "--output", str(self._folder.path)]
+        return f"{shlex.join(command)} {flag} …"
 
     def _earlier_reading(self) -> EarlierReading | None:
         """Finds answers that a part of this run, or of the run it was scored from, read by other rules."""
@@ -306,6 +325,7 @@ class Execution:
     def _dispatcher(self, role: str, events: Events, name: str) -> Dispatcher:
         plan, options = self._plan, self._plan.options
         model = plan.model if role == MODEL_ROLE else plan.roles[role]
+        meter = None if self._account is None else self._account.meter(model)
         if isinstance(model, StoredAnswers):
             events = events.without_tries()
         if isinstance(model, AsyncModel):
@@ -321,12 +341,13 @@ class Execution:
                 timeout_s=options.timeout_s,
                 longest_wait_s=options.max_wait_s,
                 name=name,
+                meter=meter,
             )
         room = None if plan.place is None else plan.place.rooms.get(role)
         if room is not None:
             from polymeter.run.dispatch.replicas.planning import replica_dispatcher
 
-            self._replicas[role] = replica_dispatcher(plan, room, model, name, self._prefetcher, events)
+            self._replicas[role] = replica_dispatcher(plan, room, model, name, self._prefetcher, events, meter)
             return self._replicas[role]
         return BatchDispatcher(
             model,
@@ -335,6 +356,7 @@ class Execution:
             events,
             max_retries=options.max_retries,
             largest_own=max((task.batch_size or 0 for task in plan.opened), default=0),
+            meter=meter,
         )
 
     def _max_failed(self) -> float | None:
@@ -429,6 +451,8 @@ class Execution:
         if usage is not None:
             manifest["usage"] = {**manifest["usage"], **tokens(usage)}
             manifest[USAGE_BY_ROLE] = usage_document(usage)
+        if self._account is not None:
+            manifest["budget"] = self._account.document()
         manifest |= manifests.decided_stops(self._plan, manifest)  # servers of the run decide when they have started
         manifest["cache"] = {"hits": manifest.get("cache", {}).get("hits", 0) + outcome.n_known}
         dispatchers = self._dispatchers()

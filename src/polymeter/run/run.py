@@ -9,6 +9,7 @@ from polymeter.core.records.progress import Progress
 from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.guests.held import put_back_after_run
+from polymeter.run.budget.checks import check_bounds, planned_budget
 from polymeter.run.execution import RunOutcome
 from polymeter.run.finish import manifest as manifests
 from polymeter.run.plan.generation_settings import check_typed_settings
@@ -73,15 +74,18 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     manifests.identity_of(plan)  # a broken identity is reported before anything is spent
     if not plan.options.is_restart:
         refuse_changes(plan, folder)
+    plan.budget = planned_budget(plan, folder)
     is_new = plan.options.is_restart or not folder.is_begun()
     if is_new and not plan.options.passes_unknown_settings:  # a resumed run keeps its original settings
         check_typed_settings(plan.options.generation, plan.model, model_name(plan))
     # Whether a judge is missing shows when tasks are opened, and then the model must not have been asked for anything.
-    is_asked_last = may_miss_judge(plan)
+    # With caps nothing is sent either before every request is known to have a bound.
+    is_asked_last = may_miss_judge(plan) or plan.budget is not None
     if not is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
     progress.stage(f"opening {count(len(plan.selection.tasks), 'task')}")
     compile_tasks(plan, cache_folder(plan.options), is_begun=not is_new)
+    check_bounds(plan)
     if is_asked_last:
         check_endpoints(plan, folder, progress, request.meanwhile)
         check_learned(plan)

@@ -51,6 +51,12 @@ class Progress(Protocol):
         """
         ...
 
+    def watch_spending(self, state: Callable[[], str]) -> None:
+        """Receive a function that returns what was spent of each cap, in a few words. Called before the first sample,
+        and only if the run has caps.
+        """
+        ...
+
     def note(self, text: str) -> None:
         """Something that the user should know."""
         ...
@@ -84,6 +90,9 @@ class Silence:
         """Ignore."""
 
     def watch_replicas(self, state: Callable[[], str]) -> None:
+        """Ignore."""
+
+    def watch_spending(self, state: Callable[[], str]) -> None:
         """Ignore."""
 
     def note(self, text: str) -> None:

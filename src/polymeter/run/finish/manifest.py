@@ -17,7 +17,7 @@ from polymeter.core.names.registries import stored_format
 from polymeter.core.names.registry import place_of
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE, TASK_FORMAT
 from polymeter.core.names.systems import told_system
-from polymeter.core.options import RunOptions
+from polymeter.core.options import CAPS, RunOptions
 from polymeter.core.task import ReadingRules
 from polymeter.core.text.codec import jsonable
 from polymeter.core.text.phrases import in_words
@@ -251,8 +251,11 @@ def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         "tasks": tasks,
         "options": {
             **manifest["options"],
-            # Of the options that cannot change a number, the one that is used when the run has ended.
-            "runtime": {**manifest["options"]["runtime"], "report_samples": plan.options.report_samples},
+            # Of the options that cannot change a number, those that are used when the run has ended or is resumed.
+            "runtime": {
+                **manifest["options"]["runtime"],
+                **{name: getattr(plan.options, name) for name in ("report_samples", *CAPS)},
+            },
         },
         **_skipped(plan),
         **_parity(plan),

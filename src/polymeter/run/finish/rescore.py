@@ -25,6 +25,7 @@ from polymeter.guests.door import random_state_kept
 from polymeter.guests.generators import dispatched
 from polymeter.guests.held import put_back_after_run
 from polymeter.judge.panel import seats_of
+from polymeter.run.budget.checks import planned_budget
 from polymeter.run.execution import RunOutcome
 from polymeter.run.finish import manifest as manifests
 from polymeter.run.finish import sessions
@@ -110,6 +111,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     refuse_changes(plan, target)
     if target.is_begun():
         manifests.keep_stops(target.read_manifest(), plan)
+    plan.budget = planned_budget(plan, target)
     check_endpoints(plan, target, progress)
     progress.stage("opening tasks")
     compile_tasks(plan, cache_folder(plan.options), is_begun=not _kept_answers_only(source))

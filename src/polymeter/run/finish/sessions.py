@@ -55,6 +55,7 @@ def new_part(plan: Plan, software: Mapping[str, Any], command: str, kind: str) -
         "code": scoring_code(),
         "rules": rules(),
         "usage_version": USAGE_VERSION,
+        **({"caps": plan.budget.caps.document()} if plan.budget is not None else {}),
         "host": platform.node(),
         "process": os.getpid(),
         "endpoints": addresses(plan),
@@ -66,6 +67,8 @@ def as_part(record: Mapping[str, Any]) -> Session:
     facts = {
         name: record[name] for name in ("kind", "started", "polymeter", "host", "endpoints", "rules", "usage_version")
     }
+    if "caps" in record:  # its tries are reservations in the journal
+        facts["caps"] = record["caps"]
     return Session(int(record["id"], 16), record["code"], facts)
 
 

@@ -40,6 +40,7 @@ from polymeter.run.repeats.task import repeated
 from polymeter.run.schedule.running_samples import MODEL_ROLE
 
 if TYPE_CHECKING:
+    from polymeter.run.budget.budget import Budget
     from polymeter.run.dispatch.replicas.hosts import Place
 
 
@@ -64,6 +65,7 @@ class Plan:
         pinned: The commits that a resumed run has read until now: by task, then by id of the dataset.
         context: The settings that the tasks were compiled with; ``None`` before that.
         place: The place of replicas of models, and of scoring; ``None``: all of it is in this process.
+        budget: The caps of the run; ``None``: there are none.
     """
 
     model: Model
@@ -81,6 +83,7 @@ class Plan:
     pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     context: OpenContext | None = None
     place: Place | None = None
+    budget: Budget | None = None
 
     @property
     def parity(self) -> Parity:

@@ -37,7 +37,7 @@ def check_endpoints(
     plan: Plan, folder: RunFolder, progress: Progress, meanwhile: Callable[[], None] | None = None
 ) -> None:
     """Check that every endpoint of a plan answers; each once, for all of its roles. If the run in the folder has all of
-    its answers, no endpoint is asked.
+    its answers, no endpoint is asked, and none if the caps have no room for that.
 
     Args:
         plan: The plan.
@@ -55,6 +55,8 @@ def check_endpoints(
     # One that has no address yet starts its server when the run needs it, and asks it then.
     endpoints = [model for model in models.values() if isinstance(model, AsyncModel) and model.instances]
     if not endpoints:
+        return
+    if plan.budget is not None and not plan.budget.may_greet(folder, endpoints):
         return
     progress.stage("asking the endpoint" if len(endpoints) == 1 else f"asking {len(endpoints)} endpoints")
     # A thread of its own: the caller may have an event loop running, as notebooks do. Nothing waits for it but the

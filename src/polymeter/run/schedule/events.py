@@ -87,7 +87,16 @@ class Failed:
     error: BaseException
 
 
-Event: TypeAlias = Begun | Progressed | Called | Asked | Answered | Ended | Returned | Waits | Gone | Failed
+@dataclass(frozen=True, slots=True)
+class CapReached:
+    """A cap of the run is reached, and nothing is in flight any more; the run ends and can be resumed."""
+
+    reason: str
+
+
+Event: TypeAlias = (
+    CapReached | Begun | Progressed | Called | Asked | Answered | Ended | Returned | Waits | Gone | Failed
+)
 
 
 class Events:
@@ -147,6 +156,10 @@ class Events:
     def gone(self, reason: str) -> None:
         """Report that an endpoint is down, or that the last replica or scorer was lost."""
         self.report(Gone(reason))
+
+    def cap_reached(self, reason: str) -> None:
+        """Report that a cap of the run is reached and all that was sent has been answered."""
+        self.report(CapReached(reason))
 
     def failed(self, error: BaseException) -> None:
         """Report an error that ends the run: the model cannot be loaded, or the journal cannot be written."""

@@ -93,7 +93,7 @@ class Recorder:
                     rests_on_files = one.may_show or one.running.files or not isinstance(one.request, Request)
                     behind = self._files.behind_answer(one) if rests_on_files else None
                     one.response = self._stored(one.response)
-                    sent = _sent(one.request) if one.may_show and not one.response.is_joined else None
+                    sent = sent_media(one.request) if one.may_show and not one.response.is_joined else None
                     shown = shown_of_request(one.request) if one.may_show else []
                     digests = [None if record is None else record[0] for record in shown]
                     body = write_response(one.response, self._media.name_of, behind, sent, digests)
@@ -204,8 +204,8 @@ class Recorder:
         self._writer.put("samples", samples)
 
 
-def _sent(request: Request | OwnPrompt) -> dict[str, float | None]:
-    """The media of a request as usage counts them."""
+def sent_media(request: Request | OwnPrompt) -> dict[str, float | None]:
+    """Count the media of a request as usage does."""
     media = [*request.media()]
     sounds = [medium for medium in media if isinstance(medium, Audio)]
     seconds = [duration_s(sound) for sound in sounds]

@@ -22,6 +22,7 @@ from polymeter.run.schedule.events import (
     Asked,
     Begun,
     Called,
+    CapReached,
     Ended,
     Event,
     Events,
@@ -43,7 +44,7 @@ from polymeter.store.journal import AnswerKey, Journal
 
 
 class EndpointGoneError(Exception):
-    """An endpoint that the run needs can answer nobody any more."""
+    """An endpoint that the run needs can answer nobody any more, or a cap lets nobody be asked any more."""
 
 
 class Scheduler:
@@ -107,6 +108,7 @@ class Scheduler:
         self._held_bytes = 0
         self._begun_bytes = 0.0
         self._asking: set[PendingRequest] = set()
+        self._cap_reached = ""
 
     def run(self, work_lists: Sequence[WorkList]) -> None:
         """Run all samples of some tasks. Returns early, with ``outcome.is_stopped``, after Ctrl-C, too many failures,
@@ -122,7 +124,9 @@ class Scheduler:
         upcoming = next(chunks, None)
         try:
             while upcoming is not None or self._n_in_play:
-                while upcoming is not None and self._has_room():
+                if self._cap_reached and self._is_quiet():
+                    raise EndpointGoneError(self._cap_reached)
+                while upcoming is not None and self._has_room() and not self._cap_reached:
                     self._begin(*upcoming)
                     upcoming = next(chunks, None)
                 self._poke(is_source_dry=upcoming is None or not self._has_room())
@@ -139,11 +143,13 @@ class Scheduler:
         """Run a function on a worker (a reduction, which may ask a judge) while requests are served. Return its result.
 
         Raises:
-            EndpointGoneError: if a judge that it asks is down.
+            EndpointGoneError: if a judge that it asks is down, or a cap is reached.
         """
         self._called = None
         self._submit(self._guests, lambda: Called(function()))
         while self._called is None:
+            if self._cap_reached and self._is_quiet():
+                raise EndpointGoneError(self._cap_reached)
             self._poke(is_source_dry=True)
             self._handle_all()
         return self._called.value
@@ -270,6 +276,9 @@ class Scheduler:
                 self._score_here(event.samples)
             case Waits():
                 self._progress.waiting(event.text)
+            case CapReached():
+                self._cap_reached = event.reason
+                self.is_gone = True
             case Gone():
                 self.is_gone = True
                 raise EndpointGoneError(event.reason)
@@ -396,9 +405,13 @@ class Scheduler:
             journal = self._readers.journal = self._open_journal()
         return journal.answers(task.name, index)
 
-    def _poke(self, *, is_source_dry: bool) -> None:
+    def _is_quiet(self) -> bool:
+        """Return whether no worker is busy and no event waits."""
         with self._count_lock:
-            is_quiet = is_source_dry and self._n_active == 0 and self._events.is_empty
+            return self._n_active == 0 and self._events.is_empty
+
+    def _poke(self, *, is_source_dry: bool) -> None:
+        is_quiet = is_source_dry and self._is_quiet()
         # A judge never waits for a fuller batch: its caller may hold the lock that all others wait for. The model
         # does, unless it is asked as a judge now.
         is_judge = bool(self._own_roles) and any(one.role in self._own_roles for one in self._asking)

@@ -16,6 +16,7 @@ from polymeter.core.errors import PlanError, Raised, attempt, boundary
 from polymeter.core.model import BatchModel
 from polymeter.core.request import OwnPrompt, Request, Response
 from polymeter.guests.door import in_mode
+from polymeter.run.budget.meter import Meter
 from polymeter.run.dispatch.batch.batching import ReadyQueue
 from polymeter.run.dispatch.batch.choice import BatchChoice, longest_of
 from polymeter.run.dispatch.computing import BatchComputer
@@ -63,6 +64,7 @@ class BatchDispatcher:
         prefetcher: Prepares media.
         events: Hears of answers and failures.
         max_retries: How often a request is asked again after a transient failure.
+        meter: Reserves for every batch under the caps of the run; ``None``: there are none.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class BatchDispatcher:
         *,
         max_retries: int,
         largest_own: int = 0,
+        meter: Meter | None = None,
     ) -> None:
+        self._meter = meter
         self._choice = BatchChoice(model, batch_size, largest_own)
         self._sizes = self._choice.sizes()
         self._closing = threading.Event()
@@ -204,6 +208,8 @@ class BatchDispatcher:
     def _start(self) -> None:
         if self._is_computing or not self._staged or self._staged[0].failures is None:
             return
+        if self._meter is not None and self._meter.is_closed:
+            return
         staged = self._staged.popleft()
         batch, failures = staged.groups, staged.failures or []
         self._is_computing = True
@@ -224,8 +230,13 @@ class BatchDispatcher:
         for one, failure in zip(batch, failures, strict=True):
             one.response = failure
         askable = [rest for group in groups if (rest := [one for one in group if one.response is None])]
+        admitted = self._meter.admit(askable) if self._meter is not None and askable else None
+        if admitted is not None:
+            askable = admitted.groups
+            self.add([one for group in admitted.later for one in group])
         asked = [one for group in askable for one in group]
-        again = settle(asked, self._respond(askable), self._max_retries, self._events) if askable else []
+        responses = self._respond(askable) if askable else []
+        again = settle(asked, responses, self._max_retries, self._events) if askable else []
         if again:
             self._closing.wait(pause_s(again, n_asked=len(asked)))
             self.add(again)
@@ -233,6 +244,8 @@ class BatchDispatcher:
             self._is_computing = False
             self._start()
         self._hand_on([one for one in batch if one.response is not None])
+        if self._meter is not None and admitted is not None:
+            self._meter.computed(admitted, responses)
 
     def _hand_on(self, answered: list[PendingRequest]) -> None:
         """Report answers, which writes them down. Images are encoded for that, beside the next batch; a

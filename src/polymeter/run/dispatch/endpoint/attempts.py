@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polymeter.core.errors import ModelError, PolymeterError, boundary
+from polymeter.core.errors import ModelError, PolymeterError, StorageError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.records.usage import told_once
 from polymeter.core.request import Error, Response
+from polymeter.run.budget.ledger import Hold
+from polymeter.run.budget.meter import Meter
 from polymeter.run.dispatch.answers import checked
 from polymeter.run.dispatch.dispatchers import Joined
 from polymeter.run.dispatch.endpoint.concurrency import Verdict
@@ -38,6 +40,7 @@ class Job:
         failed_since_s: When it first failed.
         n_passed_over: By the number of an address: how often it failed there after others had been answered there
             since its failure before.
+        hold: What is reserved for the present try under the caps of the run; ``None``: there are none, or no try.
     """
 
     asked: Joined
@@ -46,6 +49,7 @@ class Job:
     failed_at: dict[int, int] = field(default_factory=dict)
     failed_since_s: float = math.inf
     n_passed_over: Counter[int] = field(default_factory=Counter)
+    hold: Hold | None = None
 
     @property
     def is_passed_over(self) -> bool:
@@ -59,6 +63,7 @@ class Attempts:
     Args:
         model: The endpoint.
         timeout_s: Deadline of one try, in seconds.
+        meter: Reserves for small requests under the caps of the run; ``None``: there are none.
 
     Attributes:
         n_timeouts: How many tries took too long.
@@ -67,8 +72,9 @@ class Attempts:
         asks_model: Whether the last one that was answered asked the model itself.
     """
 
-    def __init__(self, model: AsyncModel, timeout_s: float) -> None:
+    def __init__(self, model: AsyncModel, timeout_s: float, meter: Meter | None = None) -> None:
         self._model = model
+        self._meter = meter
         self._timeout_s = timeout_s
         self.n_timeouts = 0
         self.is_closing = False
@@ -105,7 +111,20 @@ class Attempts:
 
     async def probe(self) -> Error | None:
         """A small request of the model's own; gives its error."""
+        hold = None if self._meter is None else self._meter.hold_small()
+        if self._meter is None:
+            return await self._probe()
+        if hold is None:
+            return Error("transient", "The caps of the run have no room for a small request.", retryable=True)
+        try:
+            await self._meter.committed()
+            return await self._probe()
+        except StorageError as error:
+            return Error.from_exception(error)
+        finally:
+            self._meter.settle(hold)  # at the worst: the model does not report its usage
 
+    async def _probe(self) -> Error | None:
         async def ask() -> None:
             with boundary(ModelError, "The model"):
                 self.asks_model = await self._model.probe()

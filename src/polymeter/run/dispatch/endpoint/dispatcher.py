@@ -28,11 +28,13 @@ from itertools import compress
 from typing import Any, Literal
 
 from polymeter.core.content import Image
-from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary
+from polymeter.core.errors import ModelError, PlanError, PolymeterError, StorageError, boundary
 from polymeter.core.model import AsyncModel
 from polymeter.core.options import LONGEST_WAIT_S
 from polymeter.core.request import Error, GenerateImage, Response
 from polymeter.guests.door import in_mode
+from polymeter.run.budget.ledger import Hold
+from polymeter.run.budget.meter import Meter
 from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, calls_of
 from polymeter.run.dispatch.endpoint.attempts import Job, telling, verdict_of
 from polymeter.run.dispatch.endpoint.concurrency import Ticket, Verdict, backoff_s
@@ -76,6 +78,7 @@ class EndpointDispatcher:
         timeout_s: Deadline of one try, in seconds.
         longest_wait_s: The longest wait before another try, whatever the endpoint asks for.
         name: The role that it serves, for messages: ``the model``, ``the judge``.
+        meter: Reserves for every try under the caps of the run; ``None``: there are none.
         sleep: Waits between tries. Tests replace it.
         clock: Returns the time in seconds. Tests replace it.
     """
@@ -91,6 +94,7 @@ class EndpointDispatcher:
         timeout_s: float,
         longest_wait_s: float = LONGEST_WAIT_S,
         name: str = "the model",
+        meter: Meter | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -98,8 +102,11 @@ class EndpointDispatcher:
         self._name = name
         self._events = events
         self._settings = InstanceSettings(
-            concurrency, max_retries, timeout_s, longest_wait_s, self._start, sleep, clock
+            concurrency, max_retries, timeout_s, longest_wait_s, self._start, sleep, clock, meter
         )
+        self._meter = meter
+        if meter is not None:
+            meter.on_freed(self._continue_soon)
         self._instances = EndpointInstances(
             model, name, self._settings, on_wait=events.waiting, on_note=events.note, on_gone=self._give_up
         )
@@ -202,6 +209,8 @@ class EndpointDispatcher:
         if self._is_closing or self._is_gone or not self._instances.is_any_available:
             return
         while (instance := self._instances.next()) is not None and (job := self._next_job()) is not None:
+            if not self._is_affordable(job):
+                break
             if job.failed_at:
                 instance = self._instances.next(job.failed_at) or instance
             self._start(self._answer(job, instance, self._instances.begin(instance)))
@@ -209,6 +218,24 @@ class EndpointDispatcher:
         if (self._again or self._ready) and not self._is_pausing and (wait_s := self._instances.pause_s) > 0:
             self._is_pausing = True
             self._start(self._wait_out(wait_s))
+
+    def _is_affordable(self, job: Job) -> bool:
+        """Reserve for the next try of a request. If it must not be sent now, it returns to its place."""
+        if self._meter is None or job.hold is not None:
+            return True
+        try:
+            job.hold = self._meter.hold(job.asked)
+        except PolymeterError as error:  # the request has no bound
+            self._is_gone = True
+            self._events.failed(error)
+            return False
+        if job.hold is None:
+            (self._again if job.tries else self._ready).appendleft(job)
+        return job.hold is not None
+
+    def _continue_soon(self) -> None:
+        with suppress(RuntimeError):  # the dispatcher was closed meanwhile
+            self._loop.call_soon_threadsafe(self._go_on)
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = self._loop.create_task(work)
@@ -309,14 +336,25 @@ class EndpointDispatcher:
 
     async def _attempt(self, job: Job, instance: EndpointInstance, ticket: Ticket) -> Error | None:
         """Make one try: hand on the requests that it ended, and leave the rest in the job; return the error that
-        represents it.
+        represents it. What is reserved for it is settled behind its answers, so that a run that ends has them all.
         """
+        hold, job.hold = job.hold, None
+        try:
+            return await self._try(job, hold, instance, ticket)
+        finally:
+            if hold is not None and self._meter is not None and hold.is_over:
+                self._out.then(partial(self._meter.settle, hold))
+
+    async def _try(self, job: Job, hold: Hold | None, instance: EndpointInstance, ticket: Ticket) -> Error | None:
         verdict: Verdict = "other"
         error: Error | None = None
         watch = instance.watch
         is_passed_over = False
         try:
-            responses = await instance.attempts.attempt(job)
+            if self._meter is None or hold is None:
+                responses = await instance.attempts.attempt(job)
+            else:
+                responses = await self._metered(job, hold, instance)
             error = telling(responses)
             verdict = verdict_of(error)
             is_passed_over = job.failed_at.get(instance.number, instance.n_answered) < instance.n_answered
@@ -356,6 +394,19 @@ class EndpointDispatcher:
         job.asked = [asked for asked, has_ended in zip(job.asked, ended, strict=True) if not has_ended]
         return error
 
+    async def _metered(self, job: Job, hold: Hold, instance: EndpointInstance) -> list[Response]:
+        """Make one try once its reservation survives the death of the process."""
+        assert self._meter is not None
+        try:
+            await self._meter.committed()
+        except StorageError as error:
+            self._is_gone = True
+            self._events.failed(error)
+            return [Response.failed(error)] * len(job.asked)
+        responses = await instance.attempts.attempt(job)
+        self._meter.learn(hold, job.asked, responses)
+        return responses
+
     async def _outlast(self, instance: EndpointInstance, error: Error) -> None:
         await instance.watch.outlast(error, self._has_work, partial(self._is_one_answered, instance))
         self._go_on()
@@ -373,6 +424,8 @@ class EndpointDispatcher:
         if not queue:
             return False
         job, is_again = queue.popleft(), queue is self._again
+        if not self._is_affordable(job):
+            return False
         error = await self._attempt(job, instance, self._instances.begin(instance))
         if job.asked and is_again:
             self._again.appendleft(job)
@@ -433,12 +486,19 @@ class _Out:
         self._on_done = on_done
         self._loop = loop
         self._done: list[PendingRequest] = []
+        self._then: list[Callable[[], None]] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._pool = Pool("answers", 1)
 
     def put(self, asked: PendingRequest) -> None:
         """Take a request that ended. On the loop's thread."""
         self._done.append(asked)
+        if self._alarm is None:
+            self._alarm = self._loop.call_later(_GATHERED_S, self.flush)
+
+    def then(self, call: Callable[[], None]) -> None:
+        """Have a function called behind the answers so far. On the loop's thread."""
+        self._then.append(call)
         if self._alarm is None:
             self._alarm = self._loop.call_later(_GATHERED_S, self.flush)
 
@@ -450,6 +510,9 @@ class _Out:
         if self._done:
             self._pool.submit(partial(self._on_done, self._done))
             self._done = []
+        for call in self._then:
+            self._pool.submit(call)
+        self._then = []
 
     def close(self) -> None:
         """Hand on nothing more."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from polymeter.core.model import AsyncModel
+from polymeter.run.budget.meter import Meter
 from polymeter.run.dispatch.endpoint.attempts import Attempts
 from polymeter.run.dispatch.endpoint.balancing import least_loaded, shares
 from polymeter.run.dispatch.endpoint.breaker import Breaker
@@ -38,6 +39,7 @@ class InstanceSettings:
         start: Makes a task of the dispatcher's loop, which ends with it.
         sleep: Waits.
         clock: Seconds that only ever grow.
+        meter: Reserves under the caps of the run; ``None``: there are none.
     """
 
     concurrency: int | None
@@ -47,6 +49,7 @@ class InstanceSettings:
     start: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
     sleep: Callable[[float], Awaitable[None]]
     clock: Callable[[], float]
+    meter: Meter | None = None
 
 
 class EndpointInstance:
@@ -81,7 +84,7 @@ class EndpointInstance:
         self.name = name
         self.limiter = Limiter(settings.concurrency, settings.clock, longest_pause_s=settings.longest_wait_s)
         self.breaker = Breaker(settings.longest_wait_s)
-        self.attempts = Attempts(model, settings.timeout_s)
+        self.attempts = Attempts(model, settings.timeout_s, settings.meter)
         self.watch = EndpointWatch(
             self.attempts,
             self.limiter,

@@ -14,6 +14,7 @@ from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.names.registries import MODELS
 from polymeter.core.settings.needs import video_showings
 from polymeter.core.task import TaskSpec
+from polymeter.run.budget.meter import Meter
 from polymeter.run.dispatch.batch.choice import BatchChoice
 from polymeter.run.dispatch.prefetch import Prefetcher
 from polymeter.run.dispatch.replicas.hosts import Place, Room, Wanted
@@ -89,7 +90,13 @@ def _setup(plan: Plan, role: str, model: Model, fetched: Path) -> ReplicaSetup:
 
 
 def replica_dispatcher(
-    plan: Plan, room: Room, model: BatchModel, name: str, prefetcher: Prefetcher, events: Events
+    plan: Plan,
+    room: Room,
+    model: BatchModel,
+    name: str,
+    prefetcher: Prefetcher,
+    events: Events,
+    meter: Meter | None = None,
 ) -> ReplicaDispatcher:
     """The dispatcher to the replicas of a model.
 
@@ -100,6 +107,7 @@ def replica_dispatcher(
         name: What to call it in messages.
         prefetcher: Looks at media before it is sent.
         events: Hears of answers and failures.
+        meter: Reserves under the caps of the run; ``None``: there are none.
     """
     options = plan.options
     largest_own = max((task.batch_size or 0 for task in plan.opened), default=0)
@@ -111,6 +119,7 @@ def replica_dispatcher(
         max_retries=options.max_retries,
         limits=LeaseLimits(deadline_s=options.lease_timeout_s),
         name=name,
+        meter=meter,
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from polymeter.core.errors import ModelError, count
 from polymeter.core.request import Response
+from polymeter.run.budget.meter import Admission, Meter
 from polymeter.run.dispatch.batch.choice import BatchChoice, longest_of
 from polymeter.run.dispatch.batch.size import BatchSizes, CommonScale
 from polymeter.run.dispatch.dispatchers import CLOSE_S, Joined, did_not_fit, pause_s, settle
@@ -47,10 +48,11 @@ class ReplicaDispatcher:
         max_retries: How often a request is asked again after a transient failure.
         limits: What scheduling goes by.
         name: What to call the model in messages.
+        meter: Reserves for every lease under the caps of the run; ``None``: there are none.
         clock: Gives seconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (its settings, its receiver, and a clock that tests replace)
         self,
         room: Room,
         choice: BatchChoice,
@@ -60,9 +62,12 @@ class ReplicaDispatcher:
         max_retries: int,
         limits: LeaseLimits,
         name: str = "the model",
+        meter: Meter | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._n_replicas = room.n_replicas
+        self._meter = meter
+        self._admitted: dict[tuple[int, int], Admission] = {}  # by replica and lease
         self._name = name
         self._of = "" if name == "the model" else f" of {name}"
         self._choice = choice
@@ -184,7 +189,7 @@ class ReplicaDispatcher:
 
     def _give(self, *, is_quiet: bool) -> None:
         with self._changed:
-            if self._is_closed:
+            if self._is_closed or (self._meter is not None and self._meter.is_closed):
                 return
             given = self._leases.give(is_partial_fine=is_quiet)
         for lease in given:
@@ -205,9 +210,18 @@ class ReplicaDispatcher:
             for one, failure in zip((one for group in lease.items for one in group), failures, strict=True):
                 one.response = failure
             groups = [rest for group in lease.items if (rest := [one for one in group if one.response is None])]
+        later: list[Joined] = []
+        admitted = self._meter.admit(groups) if self._meter is not None and groups else None
+        if admitted is not None:
+            groups, later = admitted.groups, admitted.later
+        with self._changed:
+            if admitted is not None:
+                self._admitted[lease.replica, lease.number] = admitted
             self._asked[lease.replica][lease.number] = groups
             at_once = self._choice.at_once(self._sizes_of(lease.slot), lease.key, longest_of(lease.items))
             self._changed.notify_all()  # somebody may be overdue some time
+        if later:
+            self.add([one for group in later for one in group])
         if not groups:
             self._computed(lease.replica, Computed(lease.number, ()))
             return
@@ -232,6 +246,7 @@ class ReplicaDispatcher:
             if lease is None:  # from a replica that was taken for lost
                 return
             groups = self._asked[number].pop(computed.lease)
+            admitted = self._admitted.pop((number, computed.lease), None)
             sizes, longest = self._sizes_of(lease.slot), longest_of(lease.items)
             for n_at_once, seconds in computed.timings:
                 sizes.computed(lease.key, n_at_once, seconds)
@@ -248,6 +263,8 @@ class ReplicaDispatcher:
         self._ask_again(settle(asked, computed.responses, self._max_retries, self._events), n_asked=len(asked))
         self._give(is_quiet=False)
         self._hand_on([one for group in lease.items for one in group if one.response is not None])
+        if self._meter is not None and admitted is not None:
+            self._meter.computed(admitted, computed.responses)
 
     def _ask_again(self, again: list[PendingRequest], *, n_asked: int) -> None:
         """Queue requests again; after a while when all of a lease failed transiently: a wrapper that calls a server
@@ -283,8 +300,12 @@ class ReplicaDispatcher:
             if loss is None:
                 return
             self._asked.pop(number, None)
+            lost = [self._admitted.pop(key) for key in [*self._admitted] if key[0] == number]
             fresh = self._leases.join(loss.slot) if loss.may_restart else None
             is_over = self._leases.n_alive == 0
+        if self._meter is not None:
+            for admitted in lost:
+                self._meter.lost(admitted)
         text = f"Replica {loss.slot}{self._of} was lost: {reason}"
         back = f" Others take over {count(loss.n_returned, 'request')}." if loss.n_returned else ""
         n_losses = self._limits.losses_in_a_row

@@ -1,0 +1,187 @@
+"""The most that a try can cost, and what an answer cost.
+
+The input is bounded by ``polymeter.prices.tokens`` (a token has at least one byte), the output by the token limit of
+the request. All of the input is taken at its dearest price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+from polymeter.core.errors import PlanError
+from polymeter.core.model import Model
+from polymeter.core.records.rates import Rates
+from polymeter.core.records.usage import ModelUsage
+from polymeter.core.request import Generate, GenerateImage, Loglikelihood, OwnPrompt, Request, Response, Usage
+from polymeter.prices.tokens import TokenRule, request_tokens, token_rule
+from polymeter.run.budget.amounts import Amount, picodollars
+from polymeter.run.budget.caps import Caps
+from polymeter.run.schedule.recorder import sent_media
+
+SMALL = ModelUsage(input=256, output=16, requests=1)
+"""The most that a small request costs, which shows that an endpoint is there: a word, its template, and 16 tokens."""
+_WAYS = 3
+"""An endpoint is tried in so many ways until one gives log-probabilities, with at most two calls for a continuation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """The cost of requests to one model under the caps of a run.
+
+    Attributes:
+        model: The model.
+        name: Its name, for messages.
+        caps: The caps.
+        rates: Its prices; ``None``: its requests cost nothing by themselves.
+        rule: How its tokens are counted.
+    """
+
+    model: Model
+    name: str
+    caps: Caps
+    rates: Rates | None
+    rule: TokenRule
+
+    @classmethod
+    def of(cls, model: Model, name: str, caps: Caps, rates: Rates | None) -> Tariff:
+        """The tariff of a model."""
+        return cls(model, name, caps, rates, token_rule(model))
+
+    def small(self, n: int = 1) -> Amount:
+        """The most that some small requests can cost."""
+        return Amount() if not self.caps.counts_requests else self._amount(SMALL).scaled(n)
+
+    def worst_of(self, asked: Sequence[Request | OwnPrompt]) -> Amount:
+        """The most that one try of a request can cost, or of repeats that are sent together.
+
+        Raises:
+            PlanError: if there is no bound.
+        """
+        if not self.caps.counts_requests:
+            return Amount()
+        total = Amount()
+        for one in asked:
+            if isinstance(one, Request):
+                total += self._amount(self._most(one))
+        return total
+
+    def spent_by(self, asked: Sequence[Request | OwnPrompt], responses: Sequence[Response]) -> Amount | None:
+        """Return the cost of a try; ``None`` if it is unknown."""
+        if not self.caps.counts_requests:
+            return Amount()
+        total = Amount()
+        for one, response in zip(asked, responses, strict=True):
+            if response.error is not None:
+                # A request of several calls may have been declined after some of them.
+                is_free = response.error.is_unpaid and not _has_calls(one)
+                if not is_free:
+                    return None
+            elif not response.is_joined and isinstance(one, Request):
+                spent = self._answered(one, response)
+                if spent is None:
+                    return None
+                total += spent
+        return total
+
+    def _most(self, request: Request) -> ModelUsage:
+        """The most that one request can use."""
+        parameters = request.parameters
+        tokens = request_tokens(request, self.rule).upper
+        sent = sent_media(request)
+        usage = ModelUsage(
+            input=tokens,
+            output=0,
+            images_sent=int(sent.get("images_sent") or 0),
+            images_made=0,
+            audio_s=sent.get("audio_s") or 0.0,
+            requests=1,
+        )
+        if isinstance(parameters, Loglikelihood):
+            n_calls = _WAYS * len(parameters.continuations) + 1
+            is_remote = self.model.traits.is_endpoint
+            return replace(usage, input=tokens * (_WAYS + 1), output=n_calls) if is_remote else usage
+        if isinstance(parameters, GenerateImage):
+            if self.caps.tokens is not None or (self.rates is not None and self.rates.image_made is None):
+                raise self._unbounded(request, "an image, whose tokens have no limit")
+            return replace(usage, images_made=1)
+        limit = self.model.token_limit(parameters)
+        if limit is None:
+            raise self._unbounded(request, "an answer of any length")
+        return replace(usage, output=limit)
+
+    def _unbounded(self, request: Request, what: str) -> PlanError:
+        task = f"Task {request.origin.task!r}" if request.origin is not None else "A request"
+        flag = "--max-cost" if self.caps.cost is not None else "--max-tokens"
+        is_text = isinstance(request.parameters, Generate)
+        return PlanError(
+            f"{task} asks {self.name} for {what}, so its cost has no bound, and {flag} cannot hold.",
+            where="max_new_tokens" if is_text else "image_made",
+            hint="Set a token limit in the task's generation settings (max_new_tokens), or with --gen-kwargs "
+            "max_new_tokens=N."
+            if is_text
+            else "Give the price of an image (image_made) in a file of --prices, and cap the cost only.",
+        )
+
+    def _answered(self, request: Request, response: Response) -> Amount | None:
+        counts = usage_of(response)
+        if counts is None:
+            return None
+        tokens = (counts.prompt or 0) + (counts.output or 0)
+        sent = sent_media(request)
+        usage = replace(counts, images_sent=int(sent.get("images_sent") or 0), audio_s=sent.get("audio_s") or 0.0)
+        stated = stated_cost(response)
+        if self.rates is None:
+            return Amount(tokens)
+        high = self.rates.cost_of(usage).high if stated is None else stated
+        return None if high is None else Amount(tokens, picodollars(high))
+
+    def _amount(self, usage: ModelUsage) -> Amount:
+        tokens = (usage.prompt or 0) + (usage.output or 0)
+        if self.rates is None or self.caps.cost is None:
+            return Amount(tokens)
+        written = replace(usage, input=0, cached_write=usage.input)
+        costs = [self.rates.cost_of(one).high for one in (usage, written)]
+        if None in costs:
+            raise PlanError(
+                f"The prices of {self.name} are not complete, so --max-cost cannot hold.",
+                where=self.rates.source,
+                hint=f"Give both prices: --price {self.name}=IN/OUT, in US dollars for a million tokens.",
+            )
+        return Amount(tokens, picodollars(max(cost for cost in costs if cost is not None)))
+
+
+def usage_of(response: Response) -> ModelUsage | None:
+    """The usage that an answer states; ``None`` if it does not state its tokens."""
+    names = [one.name for one in fields(Usage) if one.name.endswith("_tokens")]
+    sums: dict[str, int] = {}
+    n_images = 0
+    for output in response.outputs:
+        n_images += len(output.images)
+        for name in names if output.usage is not None else ():
+            count = getattr(output.usage, name)
+            if count is not None:
+                sums[name] = sums.get(name, 0) + count
+    whole, answered = sums.get("input_tokens"), sums.get("output_tokens")
+    if whole is None or answered is None:
+        return None
+    read, written = sums.get("cached_tokens", 0), sums.get("cache_write_tokens", 0)
+    return ModelUsage(
+        input=max(whole - read - written, 0),
+        cached_read=read,
+        cached_write=written,
+        output=answered,
+        images_made=n_images,
+        requests=1,
+    )
+
+
+def stated_cost(response: Response) -> float | None:
+    """The cost that a provider states in its answer, in US dollars; ``None`` if it states none."""
+    stated = [getattr(output.usage, "cost", None) for output in response.outputs]
+    known = [cost for cost in stated if cost is not None]
+    return sum(known) if known and len(known) == len(stated) else None
+
+
+def _has_calls(asked: Request | OwnPrompt) -> bool:
+    return isinstance(asked, Request) and isinstance(asked.parameters, Loglikelihood)
