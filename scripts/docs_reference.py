@@ -48,6 +48,7 @@ _OF_POLYMETER = {
     "Models": ("BatchModel", "AsyncModel", "ModelTraits", "ModelSpec", "register_model"),
     "Requests": ("Request", "Message", "Text", "Image", "Audio", "Video", "Generate", "Loglikelihood", "GenerateImage"),
     "Responses": ("Response", "Output", "Usage", "ModelUsage"),
+    "Tools": ("Tool", "Call"),
     "Metrics": ("Metric", "Aggregation", "register_metric", "register_aggregation"),
     "Errors": ("PolymeterError", "PlanError", "DataError", "ModelError", "ScoreError", "StorageError", "TrackerError"),
 }

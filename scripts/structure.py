@@ -34,7 +34,7 @@ OF_OTHER_SYSTEMS = {
     "EvalBackend", "EvalType", "EvaluationTracker", "Filter", "FilterEnsemble", "FirstNSampler", "GroupConfig",
     "Instance", "LLMJudge", "LowercaseFilter", "MajorityVoteFilter", "MapFilter", "Metric", "Model", "ModelUsage",
     "MultiChoiceRegexFilter", "POSFilter", "RegexFilter", "Registry", "Request", "Response", "ResponseParser", "Sample",
-    "Score", "TakeFirstFilter", "TakeKFilter", "Target", "Task", "TaskConfig", "TaskManager", "ToolCall",
+    "Score", "TakeFirstFilter", "TakeKFilter", "Target", "Task", "TaskConfig", "TaskManager", "Tool", "ToolCall",
     "UppercaseFilter", "WhitespaceFilter",
 }  # fmt: skip
 """Names that files written for another system import: in ``interop`` each means what that system means by it."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         track,
         verify,
     )
+    from polymeter.core.acting.tools import Call, Tool
     from polymeter.core.content import Audio, Image, Text, Video
     from polymeter.core.errors import (
         DataError,
@@ -85,6 +86,7 @@ _HOMES = {
         "track",
         "verify",
     ),
+    "polymeter.core.acting.tools": ("Call", "Tool"),
     "polymeter.core.errors": (
         "DataError",
         "ModelError",
@@ -119,6 +121,7 @@ __all__ = [
     "AsyncModel",
     "Audio",
     "BatchModel",
+    "Call",
     "Comparison",
     "Curve",
     "DataError",
@@ -155,6 +158,7 @@ __all__ = [
     "Scorer",
     "StorageError",
     "Text",
+    "Tool",
     "TrackCallback",
     "TrackerError",
     "Usage",

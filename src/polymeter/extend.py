@@ -19,6 +19,9 @@ Requests
     ``Error``. ``text_parameters`` and ``image_parameters`` read written settings and return parameters and
     the number of repeats; ``repeats_of`` makes that many requests of one, and ``group_repeats`` finds the repeats in a
     batch.
+Tools
+    ``Generate.tools`` holds ``Tool`` records, ``Output.calls`` the model's ``Call`` records, which ``read_call`` reads;
+    ``check_tools`` checks tools, and ``argument_problem`` a call by its tool's schema.
 Models
     ``BatchModel`` with its hint ``ALL_READY``, ``AsyncModel``, either of them as ``Model``; ``ModelTraits``,
     ``ModelSpec``; ``weights_place``, the local folder that a run puts in place of a model id.
@@ -62,6 +65,8 @@ from typing import TYPE_CHECKING
 from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
+    from polymeter.core.acting.schemas import argument_problem, check_tools
+    from polymeter.core.acting.tools import Call, Tool, read_call
     from polymeter.core.content import Audio, Image, Media, Modality, Part, Text, Video
     from polymeter.core.errors import (
         DataError,
@@ -143,6 +148,8 @@ if TYPE_CHECKING:
     from polymeter.tasks.yaml.own import OWN_DIALECT, dialect_format
 
 _HOMES = {
+    "polymeter.core.acting.schemas": ("argument_problem", "check_tools"),
+    "polymeter.core.acting.tools": ("Call", "Tool", "read_call"),
     "polymeter.core.content": (
         "Audio",
         "Image",
@@ -296,6 +303,7 @@ __all__ = [
     "AudioRule",
     "BatchModel",
     "Box",
+    "Call",
     "Catalog",
     "ChoiceLogprob",
     "DataError",
@@ -358,6 +366,7 @@ __all__ = [
     "Task",
     "TaskSpec",
     "Text",
+    "Tool",
     "TrackedNumber",
     "TrackedRun",
     "TrackedSample",
@@ -368,8 +377,10 @@ __all__ = [
     "Video",
     "VideoRule",
     "YamlReader",
+    "argument_problem",
     "as_rgb",
     "boundary",
+    "check_tools",
     "colour_name",
     "current_role_client",
     "dialect_format",
@@ -381,6 +392,7 @@ __all__ = [
     "image_parameters",
     "lab",
     "missing_package",
+    "read_call",
     "read_choice",
     "reduce_rows",
     "refuse_verdict",

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polymeter.core.acting.tools import Tool
 from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.identity import canonical, fingerprint, request_fingerprint, seed_for, source_hash
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, Message, Origin, Request
@@ -102,6 +103,8 @@ CHANGES: dict[type[Any], dict[str, Any]] = {
         "seed": 1,
         "extra": {"top_k": 3},
         "template": "none",
+        "tools": (Tool("crop"),),
+        "tool_choice": "required",
     },
     Loglikelihood: {"continuations": ("yes", "no"), "template": "none", "is_last_token": True, "is_rolling": True},
     GenerateImage: {"size": (64, 32), "seed": 1, "extra": {"steps": 3}},

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from polymeter.core.acting.tools import Call
 from polymeter.core.request import Output, Response
 from polymeter.run.dispatch.replicas.hosts import Computed, Work
 
@@ -61,5 +62,5 @@ class OddComputer:
         if text == "exit":
             os._exit(3)
         if text == "thing":
-            return Response((Output("x", tool_calls=({"call": self._classes.Own},)),))
+            return Response((Output("x", calls=(Call("1", "f", {"call": self._classes.Own}, ""),)),))
         return Response.of_text(text)

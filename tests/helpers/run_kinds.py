@@ -17,6 +17,7 @@ from typing import Any
 from PIL import Image, ImageDraw
 
 import polymeter
+from polymeter.core.acting.tools import read_call
 from polymeter.core.request import ChoiceLogprob, Loglikelihood, Output, Request, Response, Usage
 from polymeter.models.mock import MockBatch
 from tests.helpers.judged import judged_folder
@@ -217,17 +218,13 @@ def _tools(work: Path, run: Path) -> None:
 
     def answer(request: Request) -> Response:
         if "weather" in request.text:
-            call = {
-                "id": "call_1",
-                "type": "function",
-                "function": {"name": "get_weather", "arguments": '{"city": "Zürich", "days": [1, 2]}'},
-            }
+            call = read_call("call_1", "get_weather", '{"city": "Zürich", "days": [1, 2]}')
             return Response(
                 (
                     Output(
                         text="",
                         reasoning="I need the weather.\nI ask the tool.",
-                        tool_calls=(call,),
+                        calls=(call,),
                         finish_reason="tool_calls",
                         usage=Usage(41, 17, 9),
                     ),

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.cli.main import main
+from polymeter.core.acting.tools import Call
 from polymeter.core.content import Audio, Image, Part, Text, Video
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.identity import canonical
@@ -238,7 +239,7 @@ def test_tool_calls(stub: ProviderStub) -> None:
     reply = claude_says(content=content, stop_reason="tool_use")
     found = output(stub, reply, extra_body={"tools": [{"name": "add"}]})
     assert (found.text, found.finish_reason) == ("", "tool_calls")
-    assert found.tool_calls == ({"id": "t1", "name": "add", "arguments": {"a": 2}},)
+    assert found.calls == (Call("t1", "add", {"a": 2}, '{"a":2}'),)
 
 
 @pytest.mark.parametrize(

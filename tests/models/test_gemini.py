@@ -17,6 +17,7 @@ import pytest
 from PIL import Image as pil
 
 from polymeter.cli.main import main
+from polymeter.core.acting.tools import Call
 from polymeter.core.content import Audio, Image, Text, Video
 from polymeter.core.errors import DataError, ModelError, PlanError
 from polymeter.core.identity import canonical
@@ -289,7 +290,7 @@ def test_tool_calls(stub: ProviderStub) -> None:
     reply = candidate({"functionCall": {"name": "add", "args": {"a": 2}}})
     found = output(stub, reply, extra_body={"tools": [{"functionDeclarations": []}]})
     assert (found.text, found.finish_reason) == ("", "tool_calls")
-    assert found.tool_calls == ({"id": None, "name": "add", "arguments": {"a": 2}},)
+    assert found.calls == (Call("", "add", {"a": 2}, '{"a":2}'),)
 
 
 @pytest.mark.parametrize(

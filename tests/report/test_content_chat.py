@@ -77,9 +77,9 @@ def test_reasoning_is_folded_and_tool_calls_have_names_and_arguments(media):
         {"text": "", "reasoning": "I think.", "tool_calls": calls, "finish_reason": "length"}
     ]
     answer = made(media, sample(0, exchanges=[asked]))["chat"].data.exchanges[0].answers[0]
-    assert [call.name for call in answer.tool_calls] == ["get_weather", "search", "draw", "broken"]
-    assert "".join(run.text for run in answer.tool_calls[0].arguments.runs) == '{\n  "city": "Zürich"\n}'
-    assert "".join(run.text for run in answer.tool_calls[3].arguments.runs).startswith('{"city":')
+    assert [call.name for call in answer.calls] == ["get_weather", "search", "draw", "broken"]
+    assert "".join(run.text for run in answer.calls[0].arguments.runs) == '{\n  "city": "Zürich"\n}'
+    assert "".join(run.text for run in answer.calls[3].arguments.runs).startswith('{"city":')
     assert "reached the token limit" in answer.facts
     page = html(media, sample(0, exchanges=[asked]))
     assert re.search(r"<details[^>]*><summary>Reasoning</summary>", page)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polymeter.core.acting.tools import read_call
 from polymeter.core.records.shown_media import ShownMedium
 from polymeter.core.request import ChoiceLogprob, Output, Response
 from polymeter.core.text.codec import parse_json
@@ -94,8 +95,8 @@ def test_digests_are_found_only_where_an_answer_names_them() -> None:
 
 
 def calling(*shown: str | None, arguments: Any) -> str:
-    call = {"name": "draw", "arguments": {SHOWN_MEDIA: arguments}}
-    return write_response(Response((Output(text="", tool_calls=(call,)),)), str, shown=shown)
+    call = read_call("c", "draw", {SHOWN_MEDIA: arguments})
+    return write_response(Response((Output(text="", calls=(call,)),)), str, shown=shown)
 
 
 @pytest.mark.parametrize("arguments", [["ab"], ["no digest"], {"a": 1}, "x", [None]])

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as pil
 
+from polymeter.core.acting.tools import read_call
 from polymeter.core.content import Image, Media, Text, Video
 from polymeter.core.request import (
     ChoiceLogprob,
@@ -33,13 +34,14 @@ from tests.core.test_codec import is_same, json_values, values
 texts = st.text(max_size=12)
 counts = st.none() | st.integers(0, 10**6)
 choices = st.builds(ChoiceLogprob, st.floats(allow_nan=False), st.booleans(), st.integers(0, 99))
-tool_calls = st.dictionaries(texts, st.none() | st.integers() | texts | st.lists(texts, max_size=2), max_size=3)
+arguments = st.dictionaries(texts, st.none() | st.integers() | texts | st.lists(texts, max_size=2), max_size=3)
+calls = st.builds(read_call, texts, texts, st.none() | texts | arguments | arguments.map(json.dumps))
 outputs = st.builds(
     Output,
     text=st.none() | texts,
     logprobs=st.lists(choices, max_size=3).map(tuple),
     reasoning=st.none() | texts,
-    tool_calls=st.lists(tool_calls, max_size=2).map(tuple),
+    calls=st.lists(calls, max_size=2).map(tuple),
     finish_reason=st.none() | st.sampled_from(["stop", "length"]),
     usage=st.none() | st.builds(Usage, counts, counts, counts, counts, counts),
     note=st.none() | texts,

@@ -18,10 +18,11 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from polymeter.core.acting.tools import tools_identity, write_call
 from polymeter.core.content import Text, beside, under_rule
 from polymeter.core.media.showing import SHOWING_VERSION, stated
 from polymeter.core.media.sources import digest
-from polymeter.core.request import Generate, Loglikelihood, Parameters, Request
+from polymeter.core.request import Generate, Loglikelihood, Message, Parameters, Request
 from polymeter.core.text.codec import json_encoder
 from polymeter.core.text.secrets import without_secrets
 
@@ -80,6 +81,8 @@ class OfParameters(Generic[T]):
                 and of.top_p is parameters.top_p
                 and of.stop is parameters.stop
                 and of.template == parameters.template
+                and of.tools is parameters.tools
+                and of.tool_choice == parameters.tool_choice
             ):
                 return known[1]
         made = self._compute(parameters)
@@ -150,11 +153,21 @@ def _fingerprint(request: Request, by_content: bool, n: int, seeds: Sequence[int
             else _ascii_json([part.modality, _media_identity(part, by_content)])
             for part in message.parts
         ]
-        messages.append(f"[{_ascii_string(message.role)},[{','.join(parts)}]]")
+        messages.append(f"[{_ascii_string(message.role)},[{','.join(parts)}]{_of_calls(message)}]")
     # Inside a run the row says all that stood beside its texts and media.
     written = "".join([f",{_ascii_json(each)}" for each in written_beside(request)]) if by_content else ""
     parameters = _parameters_identity(request.parameters, n, seeds)
     return digest(f"[[{','.join(messages)}],{parameters}{written}]".encode())
+
+
+def _of_calls(message: Message) -> str:
+    """Return what a message of a conversation with tools has besides its parts; empty for any other, whose identity
+    stays that of earlier versions.
+    """
+    if not message.calls and not message.call_id and not message.carried:
+        return ""
+    carried = None if message.carried is None else canonical(message.carried)
+    return f",{_ascii_json([[write_call(call) for call in message.calls], message.call_id, carried])}"
 
 
 def written_beside(request: Request) -> list[str]:
@@ -230,7 +243,10 @@ def _written_around_seeds(parameters: Generate) -> tuple[str, str]:
     extra = _extra_identity(parameters.extra) if parameters.extra else None
     # Absent as long as it is as usual: fingerprints of earlier versions stay unchanged.
     template = "" if parameters.template == "auto" else f",{_ascii_json(parameters.template)}"
-    return _ascii_json(before)[:-1], f"{_ascii_json(extra)}{template}]"
+    tools = ""
+    if parameters.tools or parameters.tool_choice != "auto":
+        tools = f",{_ascii_json({'tools': tools_identity(parameters.tools, parameters.tool_choice)})}"
+    return _ascii_json(before)[:-1], f"{_ascii_json(extra)}{template}{tools}]"
 
 
 # Of the process: the result depends on the settings alone, and only the last ones are held.

@@ -40,6 +40,9 @@ class ModelTraits:
         is_foreign: Whether its outputs are used unchanged (stop strings are not applied unless the plan asks).
         has_own_prompts: Whether it may have its own prompts for rows (``BatchModel.own_prompt``).
         whole_videos: Whether it takes videos as such, and not as frames; ``None``: if it is known to accept videos.
+        calls_tools: Whether it may be offered tools and can be sent their results.
+        tool_media: The place of media in a tool's result: ``inline``, in the result itself, or ``after``, in a message
+            of the user right behind (``polymeter.core.acting.results``).
         reasoning_tags: Tags around reasoning that its chat template has besides those that are known.
         ignores_text: Why it does not read the text of prompts, as the end of a sentence; empty: it does.
     """
@@ -56,6 +59,8 @@ class ModelTraits:
     is_foreign: bool = False
     has_own_prompts: bool = False
     whole_videos: bool | None = None
+    calls_tools: bool = False
+    tool_media: Literal["inline", "after"] = "after"
     reasoning_tags: Tags = ()
     ignores_text: str = ""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from polymeter.core.acting.tools import Call, Tool
 from polymeter.core.content import Image, Media, Part, Text
 from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 Protocol = Literal["single", "multi_round", "visual_cot", "agentic"]
 RequestKind = Literal["generate", "loglikelihood", "generate_image"]
 Tags = tuple[tuple[str, str], ...]
@@ -36,12 +37,18 @@ class Message:
             Wrapped models get it unchanged.
         is_listed: Whether the author wrote a list of items. An endpoint gets several texts as several items then, and
             else as one text.
+        calls: The calls of tools in a turn of the assistant.
+        call_id: The id of the call whose result a message of the role ``tool`` is.
+        carried: What the API requires back with a turn of the assistant, from its output.
     """
 
     role: Role
     parts: tuple[Part, ...]
     written: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     is_listed: bool = field(default=False, repr=False, compare=False)
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
+    carried: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @property
     def text(self) -> str:
@@ -64,6 +71,9 @@ class Generate:
             that are still outstanding into one call if the model declares that it can (``joins_repeats``).
         extra: Further settings under their usual names (``top_k``, ``num_beams``, ``do_sample``, …).
         template: The way in which a checkpoint on this machine reads the prompt, if the request demands one of both.
+        tools: The tools that the model may call. Its answer may then consist of calls.
+        tool_choice: ``auto``: it may call them; ``none``; ``required``: it must call one; or the name of the tool that
+            it must call.
     """
 
     max_new_tokens: int | None = None
@@ -74,13 +84,13 @@ class Generate:
     repeat: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)
     template: TemplateUse = "auto"
+    tools: tuple[Tool, ...] = ()
+    tool_choice: str = "auto"
     kind: ClassVar[RequestKind] = "generate"
 
     def repeated(self, seed: int, repeat: int) -> Generate:
         """The same parameters for one of several repeats."""
-        return Generate(
-            self.max_new_tokens, self.temperature, self.top_p, self.stop, seed, repeat, self.extra, self.template
-        )
+        return replace(self, seed=seed, repeat=repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,18 +254,28 @@ class Output:
     know about how it was made (how log-probabilities were obtained). ``messages``: the model's own prompt, in the
     answer to an ``OwnPrompt``. ``cut``: what the model was not shown whole, by the backend's own statement: ``images``
     (a processor scaled some down), ``prompt`` (it was truncated), each with what avoids it, or an empty text.
+    ``calls``: the tools that the model called; the text beside them may be empty. ``carried``: what its API requires
+    back with this turn (signed reasoning), as plain data that only the backend reads.
     """
 
     text: str | None = None
     images: tuple[PILImage, ...] = ()
     logprobs: tuple[ChoiceLogprob, ...] = ()
     reasoning: str | None = None
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    calls: tuple[Call, ...] = ()
     finish_reason: str | None = None
     usage: Usage | None = None
     note: str | None = None
     messages: tuple[Message, ...] | None = None
     cut: Mapping[str, str] | None = None
+    carried: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    def as_turn(self) -> Message:
+        """Return the turn of the assistant that this answer is in a conversation that continues: its text and calls,
+        without reasoning.
+        """
+        parts = (Text(self.text),) if self.text else ()
+        return Message("assistant", parts, calls=self.calls, carried=self.carried)
 
 
 @dataclass(frozen=True, slots=True)

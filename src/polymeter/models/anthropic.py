@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from polymeter.core.acting.tools import read_call
 from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.media.shown_images import rate_identity
@@ -340,7 +341,7 @@ class AnthropicModel(HostedModel):
         texts = [self._text(block, "text") for block in blocks if block.get("type") == "text"]
         thoughts = [self._text(block, "thinking") for block in blocks if block.get("type") == "thinking"]
         calls = tuple(
-            {"id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
+            read_call(block.get("id"), block.get("name"), block.get("input"))
             for block in blocks
             if block.get("type") == "tool_use"
         )
@@ -349,7 +350,7 @@ class AnthropicModel(HostedModel):
         return Output(
             text="".join(texts),
             reasoning="\n\n".join(filter(None, thoughts)) or None,
-            tool_calls=calls,
+            calls=calls,
             finish_reason=None if reason is None else _FINISHES.get(reason, reason),
             usage=_usage(answer.get("usage")),
             cut=_cut(answer.get("context_management")),

@@ -12,9 +12,11 @@ import random
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.acting.tools import read_call
 from polymeter.core.content import Audio, Image, Media, Modality, is_image
 from polymeter.core.errors import ErrorKind, ModelError, PlanError, PolymeterError, ScoreError
 from polymeter.core.identity import request_fingerprint, source_hash
@@ -40,11 +42,14 @@ Compute = Callable[[Request], str | Sequence[str] | Response]
 
 _REQUESTS: Mapping[RequestKind, bool] = {"generate": True, "loglikelihood": True, "generate_image": True}
 _MODALITIES: Mapping[Modality, bool] = {"text": True, "image": True, "audio": True, "video": True}
+_TRAITS = ModelTraits("mock", requests=_REQUESTS, modalities=_MODALITIES, calls_tools=True, tool_media="inline")
 _MODES = ("canned", "echo", "gold", "empty", "wrong")
 _OPTIONS = frozenset("ABCD")
 _NEVER_RIGHT = "qwzx"
 """An answer that no benchmark expects: no word, number or option."""
 _FRAMES = 8
+_ANY_SAMPLE = "*"
+_SHOWN = 200
 _FAILURES = ("transient", "rate_limit", "permanent", "refused")
 
 
@@ -67,7 +72,9 @@ def MockModel(
         mode: ``canned`` answers with ``answer``, ``echo`` with the last message's text, ``gold`` with the task's
             reference (the full score), ``wrong`` with something else, ``empty`` with nothing.
         answer: The canned answer.
-        answers: A JSON file with an object from sample id to answer; other samples get ``answer``.
+        answers: A JSON file with an object from sample id (``*``: any other) to answer; other samples get ``answer``.
+            A list holds an answer for each turn, the last for all further ones. A turn may call tools: ``{"text": "",
+            "calls": [{"name": "crop", "arguments": {"left": 0}}]}``; arguments that are a text are read as a model's.
         delay_ms: How long one request takes; a batch takes as long as one request.
         failure: The kind of failure of requests: ``transient``, ``rate_limit``, ``permanent`` or ``refused``.
         failure_rate: Share of requests that fail, chosen by their content.
@@ -92,7 +99,7 @@ def MockModel(
     script = _Script(
         mode, str(answer), _read_answers(answers), failure or "transient", rate, failures_per_request, seed
     )
-    traits = ModelTraits(family="mock", kind="simple" if simple else "chat", requests=_REQUESTS, modalities=_MODALITIES)
+    traits = replace(_TRAITS, kind="simple" if simple else "chat", calls_tools=not simple)
     identity = {
         "backend": "mock",
         "mode": mode,
@@ -132,7 +139,7 @@ class MockBatch(BatchModel):
         batch_size: int = 0,
         group_key: Callable[[Request], Hashable] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", requests=_REQUESTS, modalities=_MODALITIES)
+        self.traits = traits or _TRAITS
         self.batch_hint = batch_size or ALL_READY
         self.batches: list[int] = []
         self._compute = compute
@@ -181,7 +188,7 @@ class MockEndpoint(AsyncModel):
         delay_s: float = 0.0,
         look_up: Callable[[Request], None] | None = None,
     ) -> None:
-        self.traits = traits or ModelTraits(family="mock", requests=_REQUESTS, modalities=_MODALITIES)
+        self.traits = traits or _TRAITS
         self.n_requests = 0
         self.n_in_flight = 0
         self.most_in_flight = 0
@@ -232,7 +239,14 @@ class _Script:
     """The answers of a mock that is made from arguments."""
 
     def __init__(
-        self, mode: str, answer: str, answers: Mapping[str, str], failure: str, rate: float, n_failures: int, seed: int
+        self,
+        mode: str,
+        answer: str,
+        answers: Mapping[str, Sequence[Output]],
+        failure: str,
+        rate: float,
+        n_failures: int,
+        seed: int,
     ) -> None:
         self._mode = mode
         self._answer = answer
@@ -256,7 +270,9 @@ class _Script:
             return _wrong_answer(request, *self._of_row(request))
         if self._mode == "empty":
             return ""
-        return self._answers.get(request.origin.sample, self._answer) if request.origin else self._answer
+        sample = request.origin.sample if request.origin else ""
+        turns = self._answers.get(sample) or self._answers.get(_ANY_SAMPLE)
+        return self._answer if turns is None else _turn_of(turns, request)
 
     def look_up(self, request: Request) -> None:
         """Remember what the task expects, for an answer that is given later."""
@@ -285,6 +301,15 @@ class _Script:
         if self._failure in ("transient", "rate_limit") and count > self._n_failures:
             return
         raise ModelError(f"The mock fails on purpose ({self._failure}).", kind=self._failure)
+
+
+def _turn_of(turns: Sequence[Output], request: Request) -> str | Response:
+    """The turn that follows the turns with calls in a request."""
+    turn = turns[min(sum(bool(message.calls) for message in request.messages), len(turns) - 1)]
+    if not turn.calls:
+        return turn.text or ""
+    said = _output(turn.text or "", request)
+    return Response((replace(said, calls=turn.calls, finish_reason="tool_calls"),))
 
 
 def _row_of(request: Request) -> tuple[str, str]:
@@ -404,11 +429,32 @@ def _drawn_image(request: Request, number: int) -> Any:
     return Image.new("RGB", size, tuple(mark))
 
 
-def _read_answers(path: str) -> dict[str, str]:
+def _read_answers(path: str) -> dict[str, list[Output]]:
+    """The turns of each sample in a file."""
     if not path:
         return {}
     try:
         answers = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PlanError(f"The answers file cannot be read: {error}.", where=path) from None
-    return {str(name): str(answer) for name, answer in answers.items()}
+    if not isinstance(answers, dict):
+        raise PlanError("The answers file must hold an object from sample id to answer.", where=path)
+    return {
+        name: [_read_turn(turn, path) for turn in (answer if isinstance(answer, list) and answer else [answer])]
+        for name, answer in answers.items()
+    }
+
+
+def _read_turn(turn: Any, path: str) -> Output:
+    if not isinstance(turn, dict):
+        return Output(str(turn))
+    calls = turn.get("calls")
+    if (
+        turn.keys() - {"text", "calls"}
+        or not isinstance(calls, list)
+        or not all(isinstance(one, dict) for one in calls)
+    ):
+        hint = 'Write {"text": "", "calls": [{"name": "crop", "arguments": {"left": 0}}]}.'
+        raise PlanError(f"A turn is not a text and calls: {json.dumps(turn)[:_SHOWN]}", where=path, hint=hint)
+    read = tuple(read_call(one.get("id"), one.get("name"), one.get("arguments")) for one in calls)
+    return Output(str(turn.get("text") or ""), calls=read)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.acting.tools import stored_calls, write_call
 from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.identity import OfParameters, OfSettings
 from polymeter.core.machine.opened_files import FileState
@@ -67,7 +68,8 @@ def write_request(request: Request, describe: Describe) -> str:
             else compact_json({part.modality: describe(part)})
             for part in message.parts
         ]
-        messages.append(f'{{"role":{scalar_json(message.role)},"parts":[{",".join(parts)}]}}')
+        beside = _written_calls(message)
+        messages.append(f'{{"role":{scalar_json(message.role)},"parts":[{",".join(parts)}]{beside}}}')
     version = ""
     if request.origin is not None and PROMPT_VERSION in request.origin.metadata:
         version = f',"{PROMPT_VERSION}":{json_string(str(request.origin.metadata[PROMPT_VERSION]))}'
@@ -143,7 +145,8 @@ def _written_text(response: Response) -> str | None:
         or output.images
         or output.logprobs
         or output.reasoning is not None
-        or output.tool_calls
+        or output.calls
+        or output.carried
         or output.note is not None
         or output.messages is not None
         or output.cut
@@ -240,6 +243,14 @@ def read_score(body: str) -> Score:
     )
 
 
+def _written_calls(message: Message) -> str:
+    """The calls of a message and the id of the call that it answers, as the end of an object; empty if it has none."""
+    if not message.calls and not message.call_id:
+        return ""
+    calls = f',"calls":{compact_json([write_call(call) for call in message.calls])}' if message.calls else ""
+    return calls + (f',"call_id":{json_string(message.call_id)}' if message.call_id else "")
+
+
 def _write_parameters(parameters: Parameters) -> str:
     body: dict[str, Any] = {"kind": parameters.kind}
     if isinstance(parameters, Loglikelihood):
@@ -267,6 +278,12 @@ def _write_around_seeds(parameters: Generate) -> tuple[str, str]:
         body["stop"] = list(parameters.stop)
     if parameters.template != "auto":
         body["template"] = parameters.template
+    if parameters.tools:
+        body["tools"] = [
+            {"name": tool.name, "description": tool.description, "schema": jsonable(tool.schema)}
+            for tool in parameters.tools
+        ]
+        body |= {} if parameters.tool_choice == "auto" else {"tool_choice": parameters.tool_choice}
     return compact_json(body)[:-1], _write_extra(parameters)
 
 
@@ -291,8 +308,10 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
         body["logprobs"] = [[choice.logprob, choice.is_greedy, choice.n_tokens] for choice in output.logprobs]
     if output.images:
         body["images"] = [keep_image(image) for image in output.images]
-    if output.tool_calls:
-        body["tool_calls"] = jsonable(list(output.tool_calls))
+    if output.calls:
+        body["tool_calls"] = [write_call(call) for call in output.calls]
+    if output.carried:
+        body["carried"] = dict(output.carried)
     if output.usage is not None:
         body["usage"] = _write_usage(output.usage)
     if output.note is not None:
@@ -350,7 +369,8 @@ def _read_output(body: Mapping[str, Any], load_image: LoadImage, path_of: PathOf
         images=tuple(load_image(name) for name in body.get("images", ())),
         logprobs=tuple(ChoiceLogprob(*choice) for choice in body.get("logprobs", ())),
         reasoning=body.get("reasoning"),
-        tool_calls=tuple(body.get("tool_calls", ())),
+        calls=stored_calls(body.get("tool_calls")),
+        carried=body.get("carried"),
         finish_reason=body.get("finish_reason"),
         usage=Usage(*usage) if usage else None,
         note=body.get("note"),

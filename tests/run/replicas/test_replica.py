@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image as Pictures
 
+from polymeter.core.acting.tools import Call
 from polymeter.core.content import Image
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.format import OpenContext
@@ -119,7 +120,7 @@ def test_one_request_that_cannot_be_sent_does_not_hold_up_its_neighbours() -> No
 
 
 def test_one_answer_that_cannot_be_sent_is_an_error_and_no_other() -> None:
-    odd = Response((Output("x", tool_calls=({"call": lambda: 1},)),))
+    odd = Response((Output("x", calls=(Call("1", "f", {"call": lambda: 1}, ""),)),))
     data, beside = packed_answers(Computed(3, [Response.of_text("a"), odd, None], [(2, 0.5)], 4))
     computed = unpacked(data, [bytes(piece) for piece in beside])
     assert (computed.lease, computed.timings, computed.did_not_fit) == (3, [(2, 0.5)], 4)

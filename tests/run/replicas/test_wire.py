@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from PIL import Image as pil
 
+from polymeter.core.acting.tools import Call
 from polymeter.core.content import Audio, Given, Image, Text, Video, is_subtitle_text
 from polymeter.core.errors import DataError, ModelError
 from polymeter.core.media.showing import VideoRule
@@ -198,10 +199,12 @@ def test_texts_and_numbers_of_an_answer_lose_their_classes_and_keep_their_values
         def __float__(self) -> float:
             return 0.0
 
-    response = Response((Output(Loud("a"), tool_calls=({"grade": Grade.GOOD, Loud("odd"): Odd(2.5), "is": True},)),))
+    response = Response(
+        (Output(Loud("a"), calls=(Call("1", "f", {"grade": Grade.GOOD, Loud("odd"): Odd(2.5), "is": True}, ""),)),)
+    )
     again = crossed(response, is_made_plain=True).outputs[0]
     assert (again.text, type(again.text)) == ("a", str)
-    (call,) = again.tool_calls
+    call = again.calls[0].arguments
     assert call == {"grade": 3, "odd": 2.5, "is": True}
     assert [type(value) for value in [*call, *call.values()]] == [str, str, str, int, float, bool]
 

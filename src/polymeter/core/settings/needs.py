@@ -35,6 +35,7 @@ class Needs:
         modalities: Modalities that the model must accept.
         roles: Further models, by role (``judge``).
         packages: Importable modules that must be installed.
+        has_tools: Whether it offers tools to the model.
         are_prompts_unknown: Whether the model makes the prompts itself, so that only a first sample shows which
             modalities they contain.
     """
@@ -43,6 +44,7 @@ class Needs:
     modalities: frozenset[Modality] = frozenset({"text"})
     roles: frozenset[str] = frozenset()
     packages: frozenset[str] = frozenset()
+    has_tools: bool = False
     are_prompts_unknown: bool = False
 
 
@@ -136,7 +138,7 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
 
     Raises:
         UnfitError: if the model is known not to answer a kind of request or not to accept a modality, if it needs a
-            modality that the task does not show.
+            modality that the task does not show, or if the task offers tools and the model calls none.
         PlanError: if no model has a role that the task needs.
     """
     for kind in sorted(needs.requests):
@@ -152,6 +154,11 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
                 f"Task {task!r} shows {modality} to the model, which {model!r} does not accept.",
                 hint=f"Choose another model or task. {SKIP_UNFIT}",
             )
+    if needs.has_tools and not traits.calls_tools:
+        raise UnfitError(
+            f"Task {task!r} offers tools to the model, and {model!r} cannot be offered any.",
+            hint=f"Choose another model or task. {SKIP_UNFIT}",
+        )
     for modality in traits.requires:
         if modality not in needs.modalities:
             raise UnfitError(

@@ -317,6 +317,8 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Host
             if not all(isinstance(part, Text) for part in parts):
                 raise ModelError(f"{title} accepts no media in a system message.")
             system += [message.text] if message.text else []
+        elif message.role == "tool":
+            raise ModelError(f"{title} is sent no results of tools.")
         elif parts and turns and turns[-1].role == message.role:
             turns[-1] = HostedTurn(message.role, (*turns[-1].parts, *parts))
         elif parts:

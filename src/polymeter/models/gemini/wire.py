@@ -9,6 +9,7 @@ from mimetypes import guess_type
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.acting.tools import read_call
 from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import ModelError
 from polymeter.core.media.showing import stated
@@ -117,7 +118,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
     text = _joined_text((part for part in parts if not part.get("thought")), where)
     images = tuple(_images(parts, where))
     calls = tuple(
-        {"id": call.get("id"), "name": call.get("name"), "arguments": call.get("args") or {}}
+        read_call(call.get("id"), call.get("name"), call.get("args"))
         for part in parts
         if isinstance(call := part.get("functionCall"), dict)
     )
@@ -137,7 +138,7 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
         text=None if images and not text else text,
         images=images,
         reasoning=_joined_text((part for part in parts if part.get("thought")), where) or None,
-        tool_calls=calls,
+        calls=calls,
         finish_reason="tool_calls" if calls and finish == "stop" else finish,
         usage=_usage(answer.get("usageMetadata")),
     )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import chain, repeat
 from typing import Any
 
+from polymeter.core.acting.tools import stored_calls
 from polymeter.core.errors import ModelError
 from polymeter.core.request import Output, Usage
 from polymeter.models.endpoint.errors import error_of
@@ -104,10 +105,9 @@ def _output(choice: Mapping[str, Any], usage: Usage | None, where: str, *, offer
         raise ModelError("The endpoint broke the answer off.", kind="transient", where=where)
     text, thoughts = _split(message.get("content"), where, draws=draws)
     reasoning = message.get("reasoning_content") or message.get("reasoning") or thoughts
-    calls = message.get("tool_calls")
-    tool_calls = tuple(call for call in calls if isinstance(call, dict)) if isinstance(calls, list) else ()
+    calls = stored_calls(message.get("tool_calls"))
     if not text and not draws:
-        is_call = tool_calls or message.get("function_call") or reason in _CALL_REASONS
+        is_call = calls or message.get("function_call") or reason in _CALL_REASONS
         if is_call and not offers_tools:
             raise only_calls(where=where)
         if text is None and reason is None and not is_call:
@@ -115,7 +115,7 @@ def _output(choice: Mapping[str, Any], usage: Usage | None, where: str, *, offer
     return Output(
         text or "",
         reasoning=reasoning if isinstance(reasoning, str) else None,
-        tool_calls=tool_calls,
+        calls=calls,
         finish_reason="length" if reason in _LENGTH_REASONS else reason,
         usage=usage,
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
+from polymeter.core.acting.tools import Call, stored_calls
 from polymeter.report.content.media import Picture
 from polymeter.report.content.players import ShownPlayer, played
 from polymeter.report.content.text import ShownText, visible
@@ -20,7 +21,6 @@ from polymeter.report.content.view import (
     as_json,
     entry,
     messages_of,
-    objects,
     outputs_of,
     parts_of,
     question_at,
@@ -51,11 +51,12 @@ class ChatTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of the model, with its arguments as written or, if they are JSON, indented."""
+class ShownCall:
+    """A call of a tool: its name, its arguments, indented if they are an object, and what is wrong with it."""
 
     name: str
     arguments: ShownText
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class ChatAnswer:
         text: Its text; ``None``: no text.
         pictures: The images of the message.
         n_scored_choices: The number of continuations that it scored instead.
-        tool_calls: Its tool calls.
+        calls: Its calls of tools.
         note: The backend's note on it; may be empty.
     """
 
@@ -77,7 +78,7 @@ class ChatAnswer:
     text: ShownText | None
     pictures: tuple[Picture, ...]
     n_scored_choices: int
-    tool_calls: tuple[ToolCall, ...]
+    calls: tuple[ShownCall, ...]
     note: str
 
 
@@ -232,25 +233,15 @@ def _answer(output: Mapping[str, Any], view: BlockView) -> ChatAnswer:
         visible(text) if isinstance(text, str) else None,
         tuple(view.media.picture({"file": name}) for name in (images if isinstance(images, list) else ())),
         len(logprobs) if isinstance(logprobs, list) else 0,
-        tuple(_tool_call(call) for call in objects(output.get("tool_calls"))),
+        tuple(map(_shown_call, stored_calls(output.get("tool_calls")))),
         one_line(str(output.get("note") or "")),
     )
 
 
-def _tool_call(call: Mapping[str, Any]) -> ToolCall:
-    """A call as OpenAI, Anthropic or Gemini write one."""
-    function = entry(call, "function") or entry(call, "functionCall") or call
-    given = next((function[key] for key in ("arguments", "input", "args") if key in function), None)
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError):
-            return ToolCall(_named(function), visible(given))
-    return ToolCall(_named(function), visible(as_json(dict(call) if given is None else given)))
-
-
-def _named(function: Mapping[str, Any]) -> str:
-    return clip(one_line(str(function.get("name") or "a tool without a name")), _LONGEST_FACT)
+def _shown_call(call: Call) -> ShownCall:
+    name = clip(one_line(call.name or "a tool without a name"), _LONGEST_FACT)
+    arguments = call.raw if call.arguments is None else as_json(call.arguments)
+    return ShownCall(name, visible(arguments), one_line(call.problem))
 
 
 _CUTS = {"images": "images scaled down by the processor", "prompt": "prompt truncated"}

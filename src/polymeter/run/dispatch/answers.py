@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from polymeter.core.acting.tools import Call, with_ids
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.media.sources import is_pil
 from polymeter.core.request import (
@@ -44,7 +45,7 @@ def checked(request: Request, response: Any) -> Response:
     try:
         with _READING:
             _check_response(request, response)
-            return cast(Response, response)
+            return _with_ids(request, cast(Response, response))
     except PolymeterError as error:
         return Response.failed(error)
 
@@ -124,6 +125,15 @@ def why_no_choice(responses: Sequence[Response]) -> str:
     return ""
 
 
+def _with_ids(request: Request, response: Response) -> Response:
+    """An answer whose calls each have an id that no other call of the conversation has."""
+    if not any(output.calls for output in response.outputs):
+        return response
+    taken = {call.id for message in request.messages for call in message.calls}
+    outputs = tuple(replace(output, calls=with_ids(output.calls, taken)) for output in response.outputs)
+    return replace(response, outputs=outputs)
+
+
 def _check_response(request: Request, response: Any) -> None:
     if not isinstance(response, Response):
         raise ModelError(
@@ -157,6 +167,10 @@ def _check_output(output: Output) -> None:
         raise ModelError(
             f"The model gave a {type(images).__name__} in place of the images of an output.",
             hint="Output(images=(image,)) holds one.",
+        )
+    if not all(isinstance(call, Call) for call in output.calls):
+        raise ModelError(
+            "The model gave something else in place of calls of tools.", hint="Output(calls=(Call(…),)) holds one."
         )
     for image in images:
         if not is_pil(image):

@@ -10,7 +10,7 @@ from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.request import Output, Request, Response, Usage
 from polymeter.interop.lm_family.models.answers import as_list, check_count, logprob_of, named
 from polymeter.interop.lmms_eval.models.base import unwrap_generation_output
-from polymeter.interop.lmms_eval.models.calls import Call
+from polymeter.interop.lmms_eval.models.calls import WrapperCall
 
 _FAILURES = ("[LMMS_EVAL_REQUEST_FAILED", "[LMMS_EVAL_BUDGET_EXCEEDED]")
 """Beginnings of the texts that lmms-eval's endpoint wrappers return in place of an answer they did not get."""
@@ -29,7 +29,7 @@ class AnswerReading:
     returns_loss: bool = False
 
 
-def read_answers(call: Call, returned: Any, reading: AnswerReading) -> list[Response]:
+def read_answers(call: WrapperCall, returned: Any, reading: AnswerReading) -> list[Response]:
     """A response for each request of a call.
 
     Raises:
@@ -42,7 +42,7 @@ def read_answers(call: Call, returned: Any, reading: AnswerReading) -> list[Resp
     return list(_responses(call, answers, reading))
 
 
-def _responses(call: Call, answers: Sequence[Any], reading: AnswerReading) -> Iterator[Response]:
+def _responses(call: WrapperCall, answers: Sequence[Any], reading: AnswerReading) -> Iterator[Response]:
     start = 0
     for request, count in zip(call.requests, call.counts, strict=True):
         own_answers = answers[start : start + count]
@@ -54,7 +54,7 @@ def _responses(call: Call, answers: Sequence[Any], reading: AnswerReading) -> It
             yield Response.failed(error)
 
 
-def _outputs(call: Call, request: Request, answers: Sequence[Any], reading: AnswerReading) -> tuple[Output, ...]:
+def _outputs(call: WrapperCall, request: Request, answers: Sequence[Any], reading: AnswerReading) -> tuple[Output, ...]:
     if call.method == "loglikelihood":
         return (
             Output(logprobs=tuple(logprob_of(item, "The wrapper", is_loss=reading.returns_loss) for item in answers)),

@@ -37,7 +37,7 @@ Kind = Literal["simple", "chat"]
 
 
 @dataclass(slots=True)
-class Call:
+class WrapperCall:
     """One call of a wrapper.
 
     Attributes:
@@ -79,20 +79,20 @@ class Call:
 
 def make_calls(
     requests: Sequence[Request], kind: Kind, rows: RowAccess | None, parity: Parity = NO_PARITY
-) -> Iterator[Call]:
+) -> Iterator[WrapperCall]:
     """The calls that answer some requests of one group, in order, with lmms-eval's own values at parity with it.
 
     It is one call, unless two requests about the same row have different media or text: a wrapper finds these by the
     row's number, so such requests need separate calls.
     """
-    call: Call | None = None
+    call: WrapperCall | None = None
     for position, request in enumerate(requests):
         origin = request.origin or Origin("", str(position), index=position)
         row = call.rows.get(origin.index) if call is not None else None
         if call is None or (row is not None and not row.fits(request)):
             if call is not None:
                 yield call
-            call = Call(method_of(request), origin.task, origin.split)
+            call = WrapperCall(method_of(request), origin.task, origin.split)
         if origin.index not in call.rows:
             handle = rows(origin) if rows is not None and request.origin is not None else None
             call.rows[origin.index] = WrapperRow(request, handle, parity)

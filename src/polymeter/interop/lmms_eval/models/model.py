@@ -16,7 +16,7 @@ from polymeter.interop.lm_family.models.loading import found_class
 from polymeter.interop.lm_family.models.model import FamilyBackend, is_written
 from polymeter.interop.lmms_eval.models.answers import AnswerReading, read_answers
 from polymeter.interop.lmms_eval.models.base import lmms
-from polymeter.interop.lmms_eval.models.calls import Call, Kind, make_calls
+from polymeter.interop.lmms_eval.models.calls import Kind, WrapperCall, make_calls
 from polymeter.interop.lmms_eval.models.loading import FoundLmms, find_wrapper
 from polymeter.interop.lmms_eval.models.making import (
     BATCH_SIZE,
@@ -141,7 +141,7 @@ class LmmsModel(FamilyBackend):
         wrapper.task_dict.clear()
         return responses
 
-    def _answers(self, wrapper: lmms, call: Call) -> list[Response]:
+    def _answers(self, wrapper: lmms, call: WrapperCall) -> list[Response]:
         try:
             with boundary(ModelError, f"{call.method} of {type(wrapper).__name__}"), without_chatter():
                 returned = getattr(wrapper, call.method)(call.instances)

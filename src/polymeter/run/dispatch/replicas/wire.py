@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from polymeter.core.acting.tools import Call, Tool
 from polymeter.core.content import Audio, Given, Image, Text, Video, is_subtitle_text
 from polymeter.core.errors import ModelError
 from polymeter.core.media.showing import AudioRule, ImageRule, VideoRule
@@ -107,7 +108,7 @@ def _getter(record: type) -> Callable[[Any], tuple[Any, ...]]:
 _VALUES = {
     record: _getter(record)
     for record in (
-        *(Request, OwnPrompt, Message, Text, Given, Origin, Generate, Loglikelihood, GenerateImage),
+        *(Request, OwnPrompt, Message, Text, Given, Origin, Generate, Loglikelihood, GenerateImage, Tool, Call),
         *(Response, Output, Usage, ChoiceLogprob, Error),
         *(VideoRule, ImageRule, AudioRule, ShownMedium),
     )

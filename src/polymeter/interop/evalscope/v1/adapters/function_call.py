@@ -24,7 +24,7 @@ class FunctionCallAdapter(AgentAdapter):
             tool_calls: The calls.
             tools: The tools, as chat endpoints take them.
         """
-        import jsonschema  # type: ignore[import-untyped]
+        import jsonschema
 
         schemas: dict[str, Any] = {}
         try:

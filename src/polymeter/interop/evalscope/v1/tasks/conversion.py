@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from polymeter.core.acting.tools import Call
 from polymeter.core.content import Audio, Given, Image, Part, Text, Video
 from polymeter.core.errors import DataError
 from polymeter.core.guest_context import guest_context
@@ -154,17 +155,13 @@ def _choice(output: Output, model: str, perf: PerformanceMetrics | None) -> Chat
         model=model,
         source="generate",
         perf_metrics=perf,
-        tool_calls=[_tool_call(call, number) for number, call in enumerate(output.tool_calls)] or None,
+        tool_calls=[_tool_call(call, number) for number, call in enumerate(output.calls)] or None,
     )
     return ChatCompletionChoice(message=message, stop_reason=as_stop_reason(output.finish_reason))
 
 
-def _tool_call(call: Mapping[str, Any], number: int) -> ToolCall:
-    function = call.get("function") or {}
-    arguments = function.get("arguments") or "{}"
-    name = str(function.get("name") or "")
-    identity = str(call.get("id") or f"call_{number}")
-    return parse_tool_call(identity, name, arguments if isinstance(arguments, str) else str(arguments))
+def _tool_call(call: Call, number: int) -> ToolCall:
+    return parse_tool_call(call.id or f"call_{number}", call.name, call.raw or "{}")
 
 
 def _data_uri(image: Any) -> str:

@@ -194,7 +194,7 @@ def validate_tool_arguments(call: ToolCall, tool: ToolInfo) -> str | None:
     """Return the first fault of a call's arguments by the tool's schema; ``None`` if there is none, or if the schema
     itself is broken.
     """
-    import jsonschema  # type: ignore[import-untyped]
+    import jsonschema
 
     try:
         jsonschema.validate(call.function.arguments, tool.parameters.model_dump(exclude_none=True))

@@ -1,0 +1,1 @@
+"""Models that act: tools, their calls, and how results are shown."""
