@@ -22,6 +22,7 @@ from polymeter.core.guest_context import MOST_PIXELS
 from polymeter.core.identity import canonical
 from polymeter.core.media.showing import Showing, read_showing
 from polymeter.core.names.parity import parity_name
+from polymeter.core.settings.ablations import ablation_named
 from polymeter.core.settings.scoring_limits import DEFAULT_MEMORY_MB, DEFAULT_TIMEOUT_S
 from polymeter.core.text.yaml_text import DEEPEST
 
@@ -247,6 +248,11 @@ class RunOptions(Options):
         1,
         "Ask every question N times, each like its own run.",
         flag=flag("--repeats", panel=HOW, metavar="N"),
+    )
+    ablation: str = later_identity(
+        "",
+        "Ask without a part of the prompts: no-image, blank, shuffled-image, no-question, …; see polymeter ablate.",
+        flag=flag("--ablation", panel=HOW, metavar="NAME"),
     )
     panel: PanelRule = later_identity(
         "mean",
@@ -505,6 +511,11 @@ class RunOptions(Options):
     @classmethod
     def _known_system(cls, value: str) -> str:
         return parity_name(value)
+
+    @field_validator("ablation")
+    @classmethod
+    def _known_ablation(cls, value: str) -> str:
+        return ablation_named(value, "--ablation").name if value else ""
 
     @property
     def showing(self) -> Showing:

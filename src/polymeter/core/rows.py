@@ -9,6 +9,8 @@ from typing import Any
 
 from polymeter.core.request import Origin
 
+QUESTION_COLUMNS = ("question", "prompt", "query", "instruction", "input", "problem", "q", "text")
+"""The usual names of a column with the question of a row, the likeliest first."""
 RowAccess = Callable[[Origin], "RowView | None"]
 """From a request's origin to its row; ``None`` if the run has no such task."""
 

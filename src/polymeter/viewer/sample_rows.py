@@ -17,6 +17,7 @@ from polymeter.core.records.stored_samples import (
     named,
     text_of,
 )
+from polymeter.core.rows import QUESTION_COLUMNS
 from polymeter.report.formatting import as_float, clip, count, one_line
 from polymeter.report.sample_values import short_sample_value
 from polymeter.report.table import spread_value
@@ -30,8 +31,6 @@ _GIST = 200
 _LONGEST_VALUE = 24
 _MOST_CHIPS = 4
 """They fill the two lines of a row."""
-
-_QUESTIONS = ("question", "prompt", "query", "instruction", "input", "problem", "q", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,7 @@ def _question(messages: Sequence[Mapping[str, Any]]) -> str:
 def _question_of_row(row: Any) -> str:
     """The field of a row that holds its question by its name: a request that failed is not stored."""
     fields = row if isinstance(row, Mapping) else {}
-    return next((str(fields[name]) for name in _QUESTIONS if isinstance(fields.get(name), str)), "")
+    return next((str(fields[name]) for name in QUESTION_COLUMNS if isinstance(fields.get(name), str)), "")
 
 
 def _is_right(own: Browsed, name: str, value: float | None) -> bool | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from polymeter.core.rows import QUESTION_COLUMNS
 from polymeter.report.content.media import origin_of
 from polymeter.report.content.text import ShownText, visible
 from polymeter.report.content.view import Block, BlockView, entry, media_of, question_at, texts_of
@@ -16,7 +17,6 @@ _LONGEST_WHOLE = 240
 _MOST_LINES = 4
 """A heading holds a question of at most this many characters and lines as a whole."""
 _LONGEST_HEADING = 100
-_QUESTION_COLUMNS = ("question", "prompt", "query", "problem", "instruction", "input", "q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _first_line(text: str) -> str:
 def _asked_by_row(view: BlockView) -> str:
     """Return the question of the row of a sample that was never asked; empty if no column is named for one."""
     doc = entry(view.sample, "doc")
-    return next((doc[name] for name in _QUESTION_COLUMNS if isinstance(doc.get(name), str)), "")
+    return next((doc[name] for name in QUESTION_COLUMNS if isinstance(doc.get(name), str)), "")
 
 
 def _id(view: BlockView) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 from polymeter.core.content import Media, Text, is_image
 from polymeter.core.errors import MissingPackageError, PlanError, PolymeterError, ScoreError, boundary, count
@@ -48,19 +49,24 @@ def lint(plan: Plan) -> None:
         MissingPackageError: if a package is missing that a prompt needs, or that shows its media to the model.
     """
     options = plan.options
-    surroundings = {
+    with random_state_kept(), guest_context_with(**surroundings_of(plan)):
+        looks = [FirstPrompts(task, selected_samples(task, options), options.seed) for task in plan.opened]
+        for look in looks:
+            look.check_decoders(plan.model)
+        plan.add_findings(finding for look in looks for finding in look.findings())
+        plan.add_findings(unread_questions(looks, plan.model, model_name(plan)))
+
+
+def surroundings_of(plan: Plan) -> dict[str, Any]:
+    """Return the settings of guests' calls that make the prompts of a plan before it is run."""
+    options = plan.options
+    return {
         "parity": plan.parity,
         "reasoning_tags": plan.model.reasoning_tags,
         "data": options.data,
         "cache_dir": cache_folder(options),
         "allows_generated_code": options.allow_generated_code,
     }
-    with random_state_kept(), guest_context_with(**surroundings):
-        looks = [FirstPrompts(task, selected_samples(task, options), options.seed) for task in plan.opened]
-        for look in looks:
-            look.check_decoders(plan.model)
-        plan.add_findings(finding for look in looks for finding in look.findings())
-        plan.add_findings(unread_questions(looks, plan.model, model_name(plan)))
 
 
 def refuse_warnings(plan: Plan) -> None:
@@ -172,7 +178,7 @@ class FirstPrompts:
         if self.task.is_guest and _has_state(self.task):
             return []
         found: list[tuple[Request, ...]] = []
-        for index in _spread(self._samples, _FEW):
+        for index in spread(self._samples, _FEW):
             found.append(self._prompt(index))
             if self.task.is_guest and _shows_media(found[-1]):
                 break
@@ -216,7 +222,7 @@ class FirstPrompts:
         if self.task.has_rounds or any(map(_shows_media, self._few)):
             return None
         same: object = None
-        looked_at = _spread(self._samples, _MANY)
+        looked_at = spread(self._samples, _MANY)
         for number, index in enumerate(looked_at):
             requests = self._prompt(index)
             said = _said(requests)
@@ -284,7 +290,7 @@ def _has_state(task: Task) -> bool:
     return False
 
 
-def _spread(positions: range, n: int) -> list[int]:
+def spread(positions: range, n: int) -> list[int]:
     """At most ``n`` positions that lie evenly among these, the first and the last among them."""
     n = min(n, len(positions))
     return [positions[round(number * (len(positions) - 1) / max(n - 1, 1))] for number in range(n)]

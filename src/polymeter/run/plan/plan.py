@@ -30,6 +30,7 @@ from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
 from polymeter.reading import READING_VERSION
 from polymeter.reading.reasoning import parse_tags, tags_in_force
+from polymeter.run.ablation.task import ablated
 from polymeter.run.dispatch.answers import AnswerReader
 from polymeter.run.plan.data_places import AskedPlaces, check_places, protocol_findings
 from polymeter.run.plan.generation_settings import check_task_settings, passed_on, with_passed_on
@@ -261,7 +262,7 @@ def compiled(
         stated = protocol_findings(task, is_begun=shared.is_begun, is_limited=shared.limit is not None)
         task = replace(task, findings=(*task.findings, *stated))
         task = _with_reading(_with_showing(task, options, is_begun=shared.is_begun), traits, options)
-    return repeated(task, options.repeats)
+    return repeated(ablated(task, options.ablation, options.seed), options.repeats)
 
 
 def _with_showing(task: Task, options: RunOptions, *, is_begun: bool) -> Task:
