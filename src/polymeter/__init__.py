@@ -8,6 +8,7 @@ from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
     from polymeter.api import (
+        AblationReport,
         Comparison,
         Curve,
         Exported,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         RunResult,
         SampleRecord,
         TrackCallback,
+        ablate,
         agree,
         compare,
         evaluate,
@@ -59,6 +61,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "polymeter.api": (
+        "AblationReport",
         "Comparison",
         "Exported",
         "Leaderboard",
@@ -70,6 +73,7 @@ _HOMES = {
         "RunResult",
         "SampleRecord",
         "TrackCallback",
+        "ablate",
         "agree",
         "compare",
         "evaluate",
@@ -117,6 +121,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AblationReport",
     "Aggregation",
     "AsyncModel",
     "Audio",
@@ -163,6 +168,7 @@ __all__ = [
     "TrackerError",
     "Usage",
     "Video",
+    "ablate",
     "agree",
     "compare",
     "evaluate",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
+    from polymeter.analysis.ablation.ablating import AblationReport, ablate
     from polymeter.analysis.agreement import agree
     from polymeter.analysis.comparison.comparing import Comparison, compare
     from polymeter.analysis.leaderboards.board import Leaderboard, leaderboard
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from polymeter.exchange.sending import Logged, log_run
 
 _HOMES = {
+    "polymeter.analysis.ablation.ablating": ("AblationReport", "ablate"),
     "polymeter.analysis.agreement": ("agree",),
     "polymeter.analysis.comparison.comparing": ("Comparison", "compare"),
     "polymeter.exchange.exporting": ("Exported", "export"),
@@ -52,6 +54,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AblationReport",
     "Comparison",
     "Curve",
     "Exported",
@@ -66,6 +69,7 @@ __all__ = [
     "TaskOutline",
     "TrackCallback",
     "Verification",
+    "ablate",
     "agree",
     "build_catalog",
     "check_path",

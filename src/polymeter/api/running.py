@@ -170,7 +170,7 @@ def resume(  # noqa: PLR0913  (callers name them)
     """
     end = OnEnd(on_end)
     moves = RunOptions.placements()  # of these None is a value: in this process
-    changes = _checked_changes({name: value for name, value in options.items() if value is not None or name in moves})
+    changes = checked_changes({name: value for name, value in options.items() if value is not None or name in moves})
     marks: dict[str, Any] = {
         "is_strict": changes.get("is_strict", False),
         "fail_under": mapping_of(fail_under, "fail_under"),
@@ -205,13 +205,17 @@ def resume(  # noqa: PLR0913  (callers name them)
         return end.around(resumed)
 
 
-def _checked_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that may change when a run is resumed, and no others.
+def checked_changes(changes: Mapping[str, Any], command: str = "resume") -> dict[str, Any]:
+    """Options that may change when a run is continued or run again, and no others.
+
+    Args:
+        changes: The options.
+        command: The command whose flags they may be.
 
     Raises:
         PlanError: if one is another, or its value is not valid.
     """
-    known = RunOptions.flags("resume")
+    known = RunOptions.flags(command)
     unknown = sorted(changes.keys() - known.keys())
     if unknown:
         hint = did_you_mean(unknown[0], known) or f"These can: {', '.join(known)}."

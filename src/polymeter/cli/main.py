@@ -43,7 +43,7 @@ PIPE_CLOSED = 141
 """The exit code that a shell reports if the reader of a program's output ends: 128 + ``SIGPIPE``."""
 _COMMANDS = (
     "run", "resume", "score", "rerun", "verify", "track",
-    "view", "show", "report", "compare", "leaderboard", "power", "pairwise", "agree",
+    "view", "show", "report", "compare", "ablate", "leaderboard", "power", "pairwise", "agree",
     "import", "export", "log",
     "tasks", "fetch", "models", "check", "init", "docs", "doctor", "python",
 )  # fmt: skip

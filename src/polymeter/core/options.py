@@ -494,7 +494,7 @@ class RunOptions(Options):
     allow_generated_code: bool = runtime(
         False,
         "Allow tasks that run code written by the model, in processes with limits.",
-        flag=flag("--allow-generated-code", panel=WHAT, commands=(*_RUN, "resume", "score", "rerun")),
+        flag=flag("--allow-generated-code", panel=WHAT, commands=(*_RUN, "resume", "score", "rerun", "ablate")),
     )
     is_restart: bool = runtime(
         False,

@@ -109,15 +109,23 @@ def _holds_options(question: str, options: Sequence[str], rest: str) -> bool:
     return any(option in question and option not in rest for option in in_words_of_their_own)
 
 
-def _options_of(task: Task, sample: Sample) -> Iterator[str]:
-    """Yield the texts to choose from, as the task or the row states them."""
-    known = task.row_functions.choices(sample.index) if task.row_functions.choices is not None else None
-    plain = {str(name).strip().casefold(): value for name, value in sample.doc.items()}
-    listed = known or next(
-        (plain[name] for name in _OPTION_COLUMNS if isinstance(plain.get(name), (list, tuple))), None
+def options_of_row(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options that columns with usual names hold: a list or a mapping, or one column for each letter."""
+    plain = {str(name).strip().casefold(): value for name, value in row.items()}
+    listed = next(
+        (plain[name] for name in _OPTION_COLUMNS if isinstance(plain.get(name), (list, tuple, Mapping))), None
     )
     if isinstance(listed, Mapping):
         listed = [*listed.values()]
-    if not isinstance(listed, (list, tuple)):
-        listed = [sample.doc[letter] for letter in string.ascii_uppercase[:10] if letter in sample.doc]
+    if listed is None:
+        listed = [row[letter] for letter in string.ascii_uppercase[:10] if row.get(letter) is not None]
     yield from (text for option in listed if (text := str(option).strip()))
+
+
+def _options_of(task: Task, sample: Sample) -> Iterator[str]:
+    """Yield the texts to choose from, as the task or the row states them."""
+    known = task.row_functions.choices(sample.index) if task.row_functions.choices is not None else None
+    if isinstance(known, (list, tuple)):
+        yield from (text for option in known if (text := str(option).strip()))
+    else:
+        yield from options_of_row(sample.doc)

@@ -29,6 +29,8 @@ class RunRequest:
         command: What the user typed, for the record.
         is_resume: Whether this continues a run that must be there.
         check_plan: Called with the plan before anything is opened or sent; refuses it by raising PlanError.
+        check_opened: Called with the plan once its tasks are open, before any of their requests is sent; refuses it in
+            the same way.
         typed_data: The ids of datasets that the user has named a place for, for this run.
         pinned: As in the plan.
         meanwhile: What else is to be done while endpoints are asked before the run. Nothing may rest on it.
@@ -42,6 +44,7 @@ class RunRequest:
     command: str = ""
     is_resume: bool = False
     check_plan: Callable[[Plan], None] | None = None
+    check_opened: Callable[[Plan], None] | None = None
     typed_data: tuple[str, ...] = ()
     pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     meanwhile: Callable[[], None] | None = None
