@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from polymeter.report.table import title_of
+from polymeter.store.ablations import blind_marks
 from polymeter.store.exports.export import sample_file
 from polymeter.store.folder import RunFolder
 from polymeter.store.verdicts import Kind, VerdictFile, read_verdicts
@@ -91,6 +92,11 @@ class Browsed:
         """The kinds of the verdicts on each of its samples that has one."""
         return self.verdicts.samples(self.task)
 
+    @cached_property
+    def blind(self) -> Mapping[str, tuple[str, ...]]:
+        """The samples that were answered right without their media, each with the ablations."""
+        return blind_marks(self.folder).get(self.task, {})
+
     @property
     def query(self) -> Query:
         """The query that leads to these samples again."""
@@ -111,12 +117,13 @@ class Browsed:
         other = self._other()
         noted = tuple(note.id for note in self.notes) if self.filters.tags else ()
         judged = tuple(one.id for one in self.verdicts.valid) if self.filters.verdicts else ()
-        key = (index.path, tuple(self.filters.selecting), noted, judged, other and other.index.path)
+        blind = tuple(self.blind) if self.filters.blind else ()
+        key = (index.path, tuple(self.filters.selecting), noted, judged, blind, other and other.index.path)
         lower = [name for name, found in self.axes.items() if found.is_lower_better]
 
         def make() -> FilteredSamples:
             by_people = {"tagged": self._tagged, "judged": self._with_verdict}
-            return select(index, self.filters, self.main, lower_is_better=lower, other=other, **by_people)
+            return select(index, self.filters, self.main, lower_is_better=lower, blind=blind, other=other, **by_people)
 
         found = self.viewer.indexes.select(key, make)
         return FilteredSamples(found.positions[: self.viewer.most_samples])

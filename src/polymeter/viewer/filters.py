@@ -35,6 +35,8 @@ CUTS = {
     PROMPT: "prompt truncated",
 }
 """The kinds of truncation in a few words."""
+BLIND = {"yes": "answered blind", "no": "not answered blind"}
+"""Whether a sample was answered right without its media, in words."""
 VIEWS = {"": "Rows", "dense": "Dense", "grid": "Grid"}
 NAMES = (
     "state",
@@ -50,6 +52,7 @@ NAMES = (
     "tag",
     "flipped",
     "verdict",
+    "blind",
     "sort",
     "view",
 )
@@ -78,6 +81,7 @@ class Filters:
         view: A key of ``VIEWS``.
         verdicts: Kinds of verdicts of people, keys of ``VERDICTS``, one of which a sample must have.
         cuts: Kinds of truncation, one of which an answer to a sample must have.
+        blind: A key of ``BLIND``: whether a sample was answered right without its media; empty: either.
     """
 
     states: tuple[str, ...] = ()
@@ -95,6 +99,7 @@ class Filters:
     view: str = ""
     verdicts: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
+    blind: str = ""
     key: tuple[tuple[str, str], ...] = field(default=(), compare=False)
     """The part of the query that identifies these filters."""
 
@@ -123,6 +128,7 @@ class Filters:
             last["view"] if last.get("view") in VIEWS else "",
             tuple(verdict for verdict in VERDICTS if verdict in every("verdict")),
             tuple(kind for kind in KINDS if kind in every("cut")),
+            last["blind"] if last.get("blind") in BLIND else "",
             told,
         )
 
@@ -186,6 +192,7 @@ def select(
     lower_is_better: Collection[str] = (),
     tagged: Callable[[str], Collection[str]] = lambda tag: (),
     judged: Callable[[str], Collection[str]] = lambda verdict: (),
+    blind: Collection[str] = (),
     other: OtherRun | None = None,
 ) -> FilteredSamples:
     """The samples that pass all filters.
@@ -197,6 +204,7 @@ def select(
         lower_is_better: The metrics, besides this one, of which less is better.
         tagged: The ids of the samples with a tag.
         judged: The ids of the samples with a kind of verdict.
+        blind: The ids of the samples that were answered right without their media.
         other: The run that ``flipped`` names.
 
     Raises:
@@ -206,6 +214,9 @@ def select(
     masks += [_with_ids(index, tagged(tag)) for tag in filters.tags]
     if filters.verdicts:
         masks.append(np.logical_or.reduce([_with_ids(index, judged(verdict)) for verdict in filters.verdicts]))
+    if filters.blind:
+        is_blind = _with_ids(index, blind)
+        masks.append(is_blind if filters.blind == "yes" else ~is_blind)
     if filters.flipped:
         if other is None:
             raise PlanError("The run to compare with does not exist.", where="flipped")
@@ -402,6 +413,7 @@ _SAID: Mapping[str, Callable[[str], str]] = {
     "q": lambda value: f"“{value}”",
     "tag": lambda value: "with a note" if value == "*" else f"tag: {value}",
     "flipped": lambda value: f"flipped against {value}",
+    "blind": lambda value: BLIND.get(value, value),
     "verdict": lambda value: "with a verdict" if value == "any" else f"{value} by a person",
 }
 

@@ -71,6 +71,7 @@ class SampleInShort:
         tags: The tags that people left.
         n_notes: The number of notes on it.
         verdict: The verdict of a person that counts most, in a word; empty: none.
+        blind: The ablations by which it was answered right without its media; empty: none.
         words: The words of the search that found it.
         place: The text that was searched; empty: all.
     """
@@ -91,6 +92,7 @@ class SampleInShort:
     tags: tuple[str, ...]
     n_notes: int
     verdict: str = ""
+    blind: str = ""
     words: tuple[str, ...] = ()
     place: str = ""
 
@@ -151,6 +153,7 @@ def sample_row(own: Browsed, sample: Mapping[str, Any], first_metric: str = "") 
         tags=tuple(dict.fromkeys(tag for note in notes for tag in note.tags)),
         n_notes=len(notes),
         verdict=mark_of(own.judged.get(str(sample["id"]), ())),
+        blind=", ".join(own.blind.get(str(sample["id"]), ())),
         words=words,
         place=place,
     )

@@ -39,6 +39,7 @@ _OF_RUN = (
     "samples",
     "notes.jsonl",
     "verdicts.jsonl",
+    "ablation.json",
 )
 
 

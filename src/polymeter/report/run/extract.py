@@ -21,6 +21,8 @@ LIST_LENGTH = 60
 """The most items of a list that are shown."""
 MAX_DEPTH = 8
 """The most levels of nested lists and objects that are shown as such; deeper ones are shown as text."""
+BLIND = "answered_blind"
+"""The key that a reader of run folders adds to a sample that was answered right without its media: the ablations."""
 _EXCHANGES = 40
 _strict_json = json_encoder(allows_nan=False)
 _SHOWN_MEDIA = ("image", "video", "audio")
@@ -39,6 +41,7 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
         "task": task,
         "id": str(sample.get("id")),
         "index": sample.get("index"),
+        "blind": ", ".join(sample.get(BLIND) or ()),
         "subset": [str(part) for part in sample.get("subset") or ()],
         "status": str(sample.get("status")),
         "error": _plain(sample.get("error"), TEXT_LENGTH),

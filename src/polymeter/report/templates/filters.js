@@ -97,15 +97,17 @@ function chosen() {
   const task = byId("by-task").value;
   const status = byId("by-status").value;
   const subset = byId("by-subset").value;
+  const blind = byId("by-blind").value;
   const metric = byId("by-metric").value;
   const sought = byId("by-text").value.trim().toLowerCase();
   const [least, greatest] = [limitOf("least", -Infinity), limitOf("greatest", Infinity)];
   const isWithin = (value) => value !== null && value >= least && value <= greatest;
-  byId("clear").hidden = !(task || status || subset || metric || sought);
+  byId("clear").hidden = !(task || status || subset || blind || metric || sought);
   return inOrder(DATA.samples.filter((sample) =>
     (task === "" || String(sample.task) === task)
     && (status === "" || sample.status === status)
     && (subset === "" || subsetsOf(sample).includes(subset))
+    && (blind === "" || Boolean(sample.blind) === (blind === "blind"))
     && (metric === "" || isWithin(valueOf(sample, metric)))
     && (!sought || words(sample).includes(sought))), byId("by-order").value);
 }
@@ -123,11 +125,14 @@ function afterTyping(act) {
 function setUpFilters(refresh) {
   fill(byId("by-task"), [["", "All tasks"], ...DATA.tasks.map((task, number) => [number, `${task.title} (${task.shown === task.total ? task.total : `${task.shown} of ${task.total}`})`])]);
   fill(byId("by-status"), [["", "Any"], ...counted(DATA.samples.map((sample) => sample.status)).map(([status, n]) => [status, `${status} (${n})`])]);
+  const n = DATA.samples.filter((sample) => sample.blind).length;
+  fill(byId("by-blind"), [["", "Any"], ["blind", `answered blind (${n})`], ["seeing", `not answered blind (${DATA.samples.length - n})`]]);
+  byId("of-blind").hidden = !n;
   rate(DATA.samples, DATA.tasks);
   offer();
   byId("by-task").addEventListener("change", offer);
   byId("by-metric").addEventListener("change", () => offerRange());
-  for (const id of ["by-task", "by-subset", "by-status", "by-metric", "by-order"]) byId(id).addEventListener("change", refresh);
+  for (const id of ["by-task", "by-subset", "by-status", "by-blind", "by-metric", "by-order"]) byId(id).addEventListener("change", refresh);
   for (const id of ["by-text", "least", "greatest"]) {
     byId(id).addEventListener("input", afterTyping(refresh));
     byId(id).addEventListener("keydown", (event) => {
@@ -139,7 +144,7 @@ function setUpFilters(refresh) {
     });
   }
   byId("clear").addEventListener("click", () => {
-    for (const id of ["by-task", "by-subset", "by-status", "by-metric", "by-text", "least", "greatest"]) byId(id).value = "";
+    for (const id of ["by-task", "by-subset", "by-status", "by-blind", "by-metric", "by-text", "least", "greatest"]) byId(id).value = "";
     offer();
     refresh();
     byId("by-task").focus();

@@ -47,7 +47,7 @@ def _why_not(task: Task, plan: Plan) -> str:
         try:
             requests = first_requests(task, task.samples[index], plan.options.seed)
         except PolymeterError as error:
-            why = why or error.what.rstrip(".")
+            why = why or error.what[:1].lower() + error.what[1:].rstrip(".")
             continue
         return _why_led(requests, plan)
     return why

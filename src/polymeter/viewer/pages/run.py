@@ -16,6 +16,7 @@ from polymeter.report.run.usage_table import usage_table
 from polymeter.report.scales import bars
 from polymeter.report.shown_text import shown_lines
 from polymeter.report.table import footnotes, table_lines, title_of
+from polymeter.store.ablations import blind_marks
 from polymeter.store.folder import RunFolder
 from polymeter.store.reading.failures import FailureKind, failures_of_run
 from polymeter.store.verdicts import read_verdicts
@@ -38,6 +39,8 @@ PATH = "/run/{run}"
 _MOST_SAMPLES = 200_000
 """The most samples of a task whose scores by category are computed for this page; the page Plots has them of more."""
 _IN_HEADLINE = ("Scored", "Imported from")
+_MOST_BLIND = 6
+"""The most tasks whose samples that were answered blind are counted on the page."""
 _MOST_MADE = 6
 """The most tasks whose indexes are made to show their usage."""
 
@@ -82,6 +85,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
         notes=tag_counts(noted),
         n_notes=len(noted),
         verdicts=in_short(read_verdicts(run.path)),
+        blind=[(task, len(marks)) for task, marks in blind_marks(folder).items() if task in run.tasks][:_MOST_BLIND],
         elsewhere=viewer.shelf.journal_is_elsewhere(run),
         results=results,
     )

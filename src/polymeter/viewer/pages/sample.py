@@ -53,6 +53,7 @@ def show(viewer: Viewer, asked: PageRequest) -> Response:
         heading=heading(view),
         notes=own.notes_on(name),
         verdicts=form(own, sample),
+        blind=own.blind.get(name, ()),
         here=here,
         blocks=blocks(view),
         **_steps(own, position),

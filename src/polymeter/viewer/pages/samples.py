@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from polymeter.report.formatting import one_line
 from polymeter.viewer.browsing import Browsed, browsed, other_runs
-from polymeter.viewer.filters import CUTS, PLACES, SORTS, STATES, VERDICTS, VIEWS, found_in, n_in_state, sorting_metric
+from polymeter.viewer.filters import (
+    BLIND,
+    CUTS,
+    PLACES,
+    SORTS,
+    STATES,
+    VERDICTS,
+    VIEWS,
+    found_in,
+    n_in_state,
+    sorting_metric,
+)
 from polymeter.viewer.sample_index import SampleIndex
 from polymeter.viewer.sample_rows import images_of_sample, sample_row
 from polymeter.viewer.site import PageRequest, Viewer, ViewerPage
@@ -83,6 +94,7 @@ def _choices(viewer: Viewer, own: Browsed, index: SampleIndex, sorted_by: str) -
         "sorts": [*_sorts(own, index)],
         "sort": f"{own.filters.sort.partition(':')[0]}:{sorted_by}" if sorted_by else own.filters.sort,
         "verdicts": [*VERDICTS] if own.judged else [],
+        "blind": [*BLIND.items()] if own.blind or own.filters.blind else [],
         "others": [*other_runs(viewer, own.run, own.task)] if own.main is not None else [],
     }
 
