@@ -36,7 +36,7 @@ CUTS = {
 }
 """The kinds of truncation in a few words."""
 BLIND = {"yes": "answered blind", "no": "not answered blind"}
-"""Whether a sample was answered right without its media, in words."""
+"""The two values of the filter for samples that were answered right without their media, in words."""
 VIEWS = {"": "Rows", "dense": "Dense", "grid": "Grid"}
 NAMES = (
     "state",

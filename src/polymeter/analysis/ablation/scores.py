@@ -1,4 +1,4 @@
-"""What a part of the prompts is worth, by the comparison of runs that every command uses.
+"""The worth of a part of the prompts, by the comparison of runs that every command uses.
 
 ``gain`` is the score with the part less the score without it, positive where the part helps: for media that are left
 out it is the *multi-modal gain* S_v - S_wo of MMStar (arXiv 2403.20330, section 3). ``leakage`` is its max(0, S_wo -
@@ -22,7 +22,7 @@ from polymeter.stats.intervals import Interval
 ALLOWED = ("samples", "prompts", "shown")
 """The differences between a run and its ablation that are meant: other prompts and media, and fewer samples."""
 _VERDICTS = {"better": "hurts", "worse": "helps", "higher": "lowers", "lower": "raises"}
-"""What a part does, by the verdict on the run without it."""
+"""The effect of a part, by the verdict on the run without it."""
 
 
 def part_scores(compared: Comparison, runs: Sequence[AblatedRun]) -> Iterator[dict[str, Any]]:
