@@ -30,6 +30,8 @@ _OF_POLYMETER = {
         "Exported",
         "leaderboard",
         "Leaderboard",
+        "estimate_cost",
+        "CostEstimate",
         "power",
         "PowerAnalysis",
         "track",

@@ -26,6 +26,7 @@ from polymeter.data.fetching.addresses import private_allowed
 from polymeter.exchange.publishing import Publication
 from polymeter.exchange.sending import LogTo, make_trackers, send_to_all
 from polymeter.run.execution import RunOutcome
+from polymeter.run.pilot.drawing import AfterPilot, EndedPilot
 from polymeter.run.plan.models import parse_model
 from polymeter.run.plan.request import RunRequest, resume_request
 from polymeter.run.plan.selection import CHOSEN, file_and_name, is_task_file, named_place
@@ -38,7 +39,12 @@ from polymeter.tasks.python.writing.records import PythonTask
 ModelLike = str | ModelSpec | Model
 Roles = Mapping[str, ModelLike | Sequence[ModelLike]]
 """Further models by role; several of one role are a panel."""
-_NOT_TAKEN_OVER: Mapping[str, Any] = {"retry_errors": None, "allow_generated_code": False, "is_strict": False}
+_NOT_TAKEN_OVER: Mapping[str, Any] = {
+    "retry_errors": None,
+    "pilot": None,
+    "allow_generated_code": False,
+    "is_strict": False,
+}
 """Options that are given again to resume a run."""
 
 
@@ -82,34 +88,22 @@ def evaluate(  # noqa: PLR0913  (callers name them)
     """
     refuse_while_loading()
     named, objects = tasks_given(tasks)
-    own_options = RunOptions.make(as_tuples(options))
+    request = make_request(
+        model, named, options, model_path=model_path, model_args=model_args, roles=roles, command=command
+    )
     marks: dict[str, Any] = {
-        "is_strict": own_options.is_strict,
+        "is_strict": request.options.is_strict,
         "fail_under": mapping_of(fail_under, "fail_under"),
     }
-    _require_places(own_options)
-    _require_cluster(own_options)
-    merged = with_settings(own_options, options)
-    publication = Publication.to(merged.publish)
-    merged = merged.model_copy(update={"publish": publication.url})
-    for file in merged.imports:
-        import_file(file)
+    publication = Publication.to(request.options.publish)
     trackers = make_trackers(log_to)
-    try:
-        made_from = model_of(model, model_path, model_args)
-    except PlanError as error:
-        raise naming_imports(error, str(model), merged.imports) from None
     end = OnEnd(on_end)
-    request = RunRequest(
-        made_from,
-        tuple(map(_absolute_file, named)),
-        merged,
-        role_models(roles),
-        command,
+    request = replace(
+        request,
+        options=request.options.model_copy(update={"publish": publication.url}),
         check_plan=publication.checking(partial(check_thresholds, fail_under or {})),
-        typed_data=tuple(own_options.data),
-        meanwhile=get_report_ready,
         began=end.began,
+        after_pilot=printing_estimate(progress or Silence()),
     )
 
     def measured() -> RunResult:
@@ -118,6 +112,62 @@ def evaluate(  # noqa: PLR0913  (callers name them)
 
     with holding(objects):
         return end.around(measured)
+
+
+def make_request(
+    model: ModelLike,
+    named: Sequence[str],
+    options: Mapping[str, Any],
+    *,
+    model_path: str = "",
+    model_args: Mapping[str, Any] | None = None,
+    roles: Roles | None = None,
+    command: str = "",
+) -> RunRequest:
+    """Make the request of a new evaluation; the arguments are those of ``evaluate``.
+
+    Raises:
+        PlanError: if an option, a file to import or the model is not valid.
+    """
+    own_options = RunOptions.make(as_tuples(options))
+    _require_places(own_options)
+    _require_cluster(own_options)
+    merged = with_settings(own_options, options)
+    for file in merged.imports:
+        import_file(file)
+    try:
+        made_from = model_of(model, model_path, model_args)
+    except PlanError as error:
+        raise naming_imports(error, str(model), merged.imports) from None
+    return RunRequest(
+        made_from,
+        tuple(map(_absolute_file, named)),
+        merged,
+        role_models(roles),
+        command,
+        typed_data=tuple(own_options.data),
+        meanwhile=get_report_ready,
+    )
+
+
+def printing_estimate(progress: Progress) -> AfterPilot:
+    """Return what a run does after its pilot: it reports what the rest will need, and continues.
+
+    Args:
+        progress: Receives the estimate.
+    """
+
+    def after(pilot: EndedPilot) -> str:
+        from polymeter.analysis.cost.costing import estimate_run
+        from polymeter.report.cost_table import cost_lines
+
+        document = estimate_run(pilot.plan, progress, pilot=pilot).document()
+        for line in (*cost_lines(document), *document["notes"]):
+            progress.note(line)
+        progress.stage("samples")
+        return ""
+
+    return after
 
 
 @naming_places()

@@ -42,7 +42,7 @@ USAGE = 2
 PIPE_CLOSED = 141
 """The exit code that a shell reports if the reader of a program's output ends: 128 + ``SIGPIPE``."""
 _COMMANDS = (
-    "run", "resume", "score", "rerun", "verify", "track",
+    "run", "resume", "score", "rerun", "verify", "track", "cost",
     "view", "show", "report", "compare", "ablate", "leaderboard", "power", "pairwise", "agree",
     "import", "export", "log",
     "tasks", "fetch", "models", "check", "init", "docs", "doctor", "python",
@@ -58,6 +58,7 @@ _MEANT = {
     **dict.fromkeys(("serve", "ui", "open", "app"), "view"),
     **dict.fromkeys(("judge", "rescore"), "score"),
     **dict.fromkeys(("new", "create"), "init"),
+    **dict.fromkeys(("estimate", "price", "dry-run"), "cost"),
 }
 """The command that other tools call by another name."""
 _MODULES = {"import": "import_logs"}

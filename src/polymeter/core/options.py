@@ -432,6 +432,11 @@ class RunOptions(Options):
         allow_inf_nan=False,
         flag=flag("--max-time", panel=SPEED, metavar="TIME", commands=_CAPPED),
     )
+    pilot: Count | None = runtime(
+        None,
+        "Ask this many samples of each task first, drawn at random, and print what the run will need.",
+        flag=flag("--pilot", panel=SPEED, metavar="N", commands=("run",)),
+    )
     media: MediaPolicy = runtime(
         "previews", "Whether previews of inputs are stored in the run folder.", flag=flag("--media", panel=OUTPUT)
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,6 +30,7 @@ from polymeter.run.finish import sessions
 from polymeter.run.finish.files import FilesOfRun
 from polymeter.run.finish.reduce import Reduction
 from polymeter.run.finish.verdicts import count_excluded, human_scores, verdict_notes
+from polymeter.run.pilot.drawing import AfterPilot, EndedPilot, draw, work_of_pilot
 from polymeter.run.plan.plan import Plan, answer_reader, cache_folder, model_name, selected_samples, skip
 from polymeter.run.plan.stored import StoredAnswers
 from polymeter.run.schedule.events import Events
@@ -87,16 +88,24 @@ class Execution:
         manifest: As written at the start; written again at the end.
         changed: Tasks whose sources changed since an earlier part of this run.
         progress: Told how far the run is.
+        after_pilot: Called when the pilot of the run has ended.
     """
 
     def __init__(
-        self, plan: Plan, folder: RunFolder, manifest: dict[str, Any], changed: Collection[str], progress: Progress
+        self,
+        plan: Plan,
+        folder: RunFolder,
+        manifest: dict[str, Any],
+        changed: Collection[str],
+        progress: Progress,
+        after_pilot: AfterPilot | None = None,
     ) -> None:
         options = plan.options
         self._plan = plan
         self._folder = folder
         self._manifest = manifest
         self._progress = progress
+        self._after_pilot = after_pilot
         self._started = time.perf_counter()
         self._media = MediaStore(folder.media, keeps_previews=options.media == "previews")
         part = sessions.as_part(manifest["sessions"][-1])
@@ -247,9 +256,30 @@ class Execution:
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
-        self._scheduler.run(work_lists)
+        n_pilot = self._plan.options.pilot
+        if n_pilot is None or not _is_left(work_lists) or self._run_pilot(work_lists, n_pilot):
+            self._scheduler.run(work_lists)
         self._writer.flush()
         self._progress.end()
+
+    def _run_pilot(self, work_lists: Sequence[WorkList], n: int) -> bool:
+        """Run the pilot, and return whether the run continues after it."""
+        seed, began = self._plan.options.seed, time.perf_counter()
+        drawn = {work.task.name: draw(work.task.name, work.task.selected, n, seed) for work in work_lists}
+        self._progress.stage("asking the pilot's samples")
+        self._scheduler.run([work_of_pilot(work, drawn[work.task.name]) for work in work_lists])
+        self._writer.flush()
+        if self._scheduler.outcome.is_stopped or self._after_pilot is None:
+            return not self._scheduler.outcome.is_stopped
+        for work in work_lists:
+            for index in drawn[work.task.name]:  # those without a score ended, too: resuming runs them again
+                work.completed[index] = 1
+        seconds = time.perf_counter() - began
+        reason = self._after_pilot(EndedPilot(self._plan, self._folder, drawn, seconds))
+        if not (reason and _is_left(work_lists)):
+            return True
+        self._scheduler.stop(reason)
+        return False
 
     def _make_scheduler(self) -> Scheduler:
         plan, options = self._plan, self._plan.options
@@ -475,3 +505,8 @@ class Execution:
         manifest["artifacts"] = [str(path.relative_to(self._folder.path)) for path in artifacts]
         if self._folder.is_begun():  # else it was deleted, and a manifest alone would look like a run
             self._folder.write_manifest(manifest)
+
+
+def _is_left(work_lists: Sequence[WorkList]) -> bool:
+    """Return whether a sample is left to run."""
+    return any(True for work in work_lists for _ in work.chunks())

@@ -96,4 +96,11 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     lint(plan)
     refuse_warnings(plan)
     with placed(plan):
-        return run_plan(plan, folder, progress, command=request.command, began=request.began)
+        return run_plan(
+            plan,
+            folder,
+            progress,
+            command=request.command,
+            began=request.began,
+            after_pilot=request.after_pilot,
+        )

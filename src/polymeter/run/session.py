@@ -20,6 +20,7 @@ from polymeter.guests.generators import dispatched
 from polymeter.run.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.run.finish import manifest as manifests
 from polymeter.run.finish import sessions
+from polymeter.run.pilot.drawing import AfterPilot
 from polymeter.run.plan.plan import Plan, cache_folder
 from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.repairing import find_damage, repair
@@ -200,6 +201,7 @@ def run_plan(
     command: str = "",
     kind: str = "run",
     began: Callable[[RunFolder], None] | None = None,
+    after_pilot: AfterPilot | None = None,
 ) -> RunOutcome:
     """Run a plan whose tasks are open, as the only writer of its folder.
 
@@ -210,6 +212,7 @@ def run_plan(
         command: The user's command line, for the record.
         kind: The kind of the part of the run that begins: ``run`` or ``score``; a resumed run is a ``resume``.
         began: Called with the run folder once the run has begun there.
+        after_pilot: Called when the pilot of the run has ended, if its options ask for one.
 
     Raises:
         PlanError: The folder holds another run, or another process is running it.
@@ -244,7 +247,7 @@ def run_plan(
                     allows_generated_code=plan.options.allow_generated_code,
                 ),
             ):
-                return Execution(plan, folder, manifest, changed, progress).execute()
+                return Execution(plan, folder, manifest, changed, progress, after_pilot).execute()
         except KeyboardInterrupt:  # while models are loaded, or after a run that cannot be ended in order
             _note_end(folder, manifest, "interrupted")
             return RunOutcome(folder, "interrupted", {}, 0)

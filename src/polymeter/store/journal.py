@@ -315,6 +315,17 @@ class Journal:
             f"SELECT role, model, {part}, CAST(body AS BLOB) FROM responses WHERE role!=?", (OWN_PROMPT_ROLE,)
         )
 
+    def sample_answers(self, task: str) -> Iterator[tuple[int, str, int | None, bytes]]:
+        """The answers to samples of a task that their samples use, by sample: sample, role, part of the run and body,
+        which may be damaged.
+        """
+        part = "part" if self._has_parts else "NULL"
+        yield from self._db.cursor().execute(
+            f"SELECT sample, role, {part}, CAST(body AS BLOB) FROM responses"
+            " WHERE task=? AND sample>=0 AND turn>=0 AND role!=? ORDER BY sample",
+            (self.task_ids.get(task), OWN_PROMPT_ROLE),
+        )
+
     def failed_tries(self) -> list[tuple[str, str, int]]:
         """The number of failed tries: role, fingerprint of the model and number."""
         if not has_table(self._db, FAILED_TRIES):

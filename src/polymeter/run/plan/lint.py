@@ -93,8 +93,18 @@ def refuse_warnings(plan: Plan) -> None:
 
 
 def first_requests(task: Task, sample: Sample, seed: int) -> tuple[Request, ...]:
+    """The first requests of an open task about one of its samples. Repeats of a prompt count once.
+
+    Raises:
+        DataError: if the row cannot be read.
+        ScoreError: if a hook raises.
+    """
+    return tuple(repeats[0] for repeats in first_groups(task, sample, seed))
+
+
+def first_groups(task: Task, sample: Sample, seed: int) -> list[list[Request]]:
     """The first requests of an open task about one of its samples, as in a run with this seed: prompts drawn at random
-    are the same. Repeats of a prompt count once. Empty if the model makes its prompts itself.
+    are the same. Each group has the repeats of one prompt. Empty if the model makes its prompts itself.
 
     Raises:
         DataError: if the row cannot be read.
@@ -107,7 +117,7 @@ def first_requests(task: Task, sample: Sample, seed: int) -> tuple[Request, ...]
         step = next(rollout, ())
         rollout.close()
     requests = (step,) if isinstance(step, Request) else () if isinstance(step, OwnPrompt) else tuple(step)
-    return tuple(repeats[0] for repeats in group_repeats(requests))
+    return group_repeats(requests)
 
 
 class FirstPrompts:
@@ -175,7 +185,7 @@ class FirstPrompts:
     @cached_property
     def _few(self) -> list[tuple[Request, ...]]:
         """The prompts of a few samples. Code that opens media is called once, and code with a state not at all."""
-        if self.task.is_guest and _has_state(self.task):
+        if self.task.is_guest and has_own_state(self.task):
             return []
         found: list[tuple[Request, ...]] = []
         for index in spread(self._samples, _FEW):
@@ -281,7 +291,8 @@ def _is_decoded(model: Model, medium: Media) -> bool:
     return False
 
 
-def _has_state(task: Task) -> bool:
+def has_own_state(task: Task) -> bool:
+    """Return whether the code of a task shows signs of state of its own: a prompt that is made once more may differ."""
     for file in task.spec.sources:
         if file.suffix == ".py":
             with suppress(OSError):

@@ -88,7 +88,7 @@ def _model_notes(specs: Iterable[ModelSpec | None]) -> list[str]:
 
 def _make(which: ModelSpec | Model, options: RunOptions) -> tuple[Model, ModelSpec | None]:
     model = make_model(which, options.weights) if isinstance(which, ModelSpec) else check_model(which)
-    spec = which if isinstance(which, ModelSpec) else model.made_from
+    spec = model.made_from = which if isinstance(which, ModelSpec) else model.made_from
     model.parity = parity_with(options.parity)
     model.reasoning_tags = parse_tags(options.reasoning_tags, "--reasoning-tags")
     if isinstance(model, BatchModel) and isinstance(options.batch_size, int):

@@ -12,6 +12,7 @@ from polymeter.core.model import Model, ModelSpec
 from polymeter.core.options import RunOptions
 from polymeter.core.text.secrets import HIDDEN
 from polymeter.run.finish import manifest as manifests
+from polymeter.run.pilot.drawing import AfterPilot
 from polymeter.run.plan.plan import Plan
 from polymeter.store.exports.imported import refuse_imported
 from polymeter.store.folder import RunFolder, open_folder
@@ -35,6 +36,7 @@ class RunRequest:
         pinned: As in the plan.
         meanwhile: What else is to be done while endpoints are asked before the run. Nothing may rest on it.
         began: Called with the run folder once the run has begun there.
+        after_pilot: Called when the pilot of the run has ended, if its options ask for one.
     """
 
     model: ModelSpec | Model
@@ -49,6 +51,7 @@ class RunRequest:
     pinned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     meanwhile: Callable[[], None] | None = None
     began: Callable[[RunFolder], None] | None = None
+    after_pilot: AfterPilot | None = None
 
 
 def resume_request(

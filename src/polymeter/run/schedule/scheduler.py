@@ -132,10 +132,10 @@ class Scheduler:
                 self._poke(is_source_dry=upcoming is None or not self._has_room())
                 self._handle_all()
                 if self._is_over_limit():
-                    self._stop(f"{self.outcome.n_failed} samples failed, more than --max-errors allows.")
+                    self.stop(f"{self.outcome.n_failed} samples failed, more than --max-errors allows.")
                     return
         except EndpointGoneError as gone:
-            self._stop(str(gone))
+            self.stop(str(gone))
         except KeyboardInterrupt:
             self.outcome.is_stopped = self.outcome.is_interrupted = True
 
@@ -283,7 +283,8 @@ class Scheduler:
                 self.is_gone = True
                 raise EndpointGoneError(event.reason)
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str) -> None:
+        """Note that nothing more is run, and why."""
         self.outcome.is_stopped = True
         self.outcome.reason = reason
         self._progress.waiting("")

@@ -4,8 +4,9 @@ every failed try.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.records.usage import COUNTS, MODEL_ROLE, ModelUsage, UsageByRole
@@ -65,6 +66,43 @@ def usage_of_journal(
         key = role, name or model or "unknown"
         found[key] = found.get(key, ModelUsage()) + own.usage()
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerUsage:
+    """The usage of one answer.
+
+    Attributes:
+        sample: The position of its sample in the task.
+        role: The role of the model.
+        usage: Its counts.
+        latency_ms: The time that it took; ``None``: unknown.
+        text: Its text, reasoning included.
+    """
+
+    sample: int
+    role: str
+    usage: ModelUsage
+    latency_ms: float | None
+    text: str
+
+
+def usage_of_samples(journal: Journal, task: str) -> Iterator[AnswerUsage]:
+    """The usage of each answer to the samples of a task, by sample; damaged answers are left out.
+
+    Raises:
+        JournalError: if the journal cannot be read.
+    """
+    keeping = {number for number, part in journal.parts().items() if part.facts.get("usage_version")}
+    for sample, role, part, written in journal.sample_answers(task):
+        try:
+            body = parse_json(written.decode())
+            one = _UsageSum()
+            one.add(_counts(body, keeps_all=part in keeping))
+            texts = [output.get(name) or "" for output in body["outputs"] for name in ("reasoning", "text")]
+            yield AnswerUsage(sample, role, one.usage(), body.get("latency_ms"), "".join(texts))
+        except (ValueError, TypeError, LookupError, AttributeError):
+            continue
 
 
 def tokens(usage: UsageByRole) -> dict[str, int]:

@@ -1,0 +1,209 @@
+"""``polymeter cost`` and ``run --pilot`` as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.kit import Done, Typing
+from tests.helpers.openai_stub import OpenAIStub, Received
+
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+
+def said(received: Received) -> dict[str, Any]:
+    """Answer with as many words as the question names."""
+    if received.path.endswith("/models"):
+        return {"object": "list", "data": [{"id": "m"}]}
+    content = received.body["messages"][-1]["content"]
+    n = len(content.split()) % 7 + 1
+    return {
+        "object": "chat.completion",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "w " * n}}],
+        "usage": {"prompt_tokens": len(content.split()) + 5, "completion_tokens": n},
+    }
+
+
+@pytest.fixture
+def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typing:
+    monkeypatch.chdir(tmp_path)
+    typing = Typing(tmp_path, capsys)
+    rows = [{"question": " ".join(WORDS[: n % 9 + 1]) + f" {n}", "answer": "w"} for n in range(60)]
+    typing.write(
+        {
+            "asks.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+            "asks.yaml": "task: asks\ndataset_path: json\ndataset_kwargs: {data_files: {test: asks.jsonl}}\n"
+            "test_split: test\ndoc_to_text: '{{question}}'\ndoc_to_target: answer\n"
+            "generation_kwargs: {max_gen_toks: 50}\nmetric_list: [{metric: exact_match}]\n",
+        }
+    )
+    return typing
+
+
+def asked(stub: OpenAIStub) -> int:
+    """The requests for answers, without those that ask whether the endpoint is there."""
+    return sum("chat" in one.path and (one.body.get("max_tokens") or 0) == 50 for one in stub.received)
+
+
+def document(done: Done) -> dict[str, Any]:
+    assert done.code == 0, done.said
+    return json.loads(done.out)  # type: ignore[no-any-return]
+
+
+def test_nothing_is_sent_without_a_pilot(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        found = document(typed(f"cost --model openai:m --base-url {stub.base_url} --tasks asks.yaml --json"))
+        assert stub.received == []
+    assert found["kind"] == "cost"
+    task = found["tasks"]["asks"]
+    assert task["n_asked"] == 0
+    assert task["requests"] == {"expected": 60, "low": 60, "high": 60}
+    assert task["input_tokens"]["low"] < task["input_tokens"]["expected"] < task["input_tokens"]["high"]
+    assert task["output_tokens"] == {"expected": None, "low": 0, "high": 60 * 50}
+    assert task["total_cost"]["high"] is None
+    assert "The price of the model openai:m is unknown" in " ".join(found["notes"])
+    assert not (typed.folder / "runs").exists()
+
+
+def test_a_pilot_is_asked_and_kept_and_the_run_pays_nothing_twice(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        run = f"--model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a"
+        found = document(typed(f"cost {run} --pilot 20 --json"))
+        assert asked(stub) == 20
+        task = found["tasks"]["asks"]
+        assert task["n_asked"] == 20
+        assert task["basis"] == "Estimated from a pilot of 20 samples"
+        manifest = json.loads((typed.folder / "runs/a/run.json").read_text())
+        assert manifest["status"] == "stopped"
+        assert manifest["sessions"][-1]["reason"] == "The pilot of 20 samples has ended."
+        done = typed(f"run {run} --quiet")
+        assert done.code == 0, done.said
+        assert asked(stub) == 60
+    usage = json.loads((typed.folder / "runs/a/results.json").read_text())["usage_by_role"]["model"]["openai:m"]
+    for name, counted in (("input_tokens", usage["input"]), ("output_tokens", usage["output"])):
+        assert task[name]["low"] <= counted <= task[name]["high"]
+    assert task["input_tokens"]["high"] < 1.1 * task["input_tokens"]["low"]  # a line through the known lengths
+
+
+def test_a_pilot_can_be_resumed(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        run = f"--model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a"
+        done = typed(f"cost {run} --pilot 5 --quiet")
+        assert "polymeter resume runs/a" in done.out
+        assert typed("resume runs/a --quiet").code == 0
+        assert asked(stub) == 60
+
+
+def test_a_larger_pilot_contains_a_smaller_one(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        run = f"cost --model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a --json"
+        typed(f"{run} --pilot 10")
+        assert document(typed(f"{run} --pilot 25"))["tasks"]["asks"]["n_asked"] == 25
+        assert asked(stub) == 25
+
+
+def test_a_run_prints_the_estimate_of_its_pilot_and_continues(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        done = typed(f"run --model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a --pilot 10")
+        assert done.code == 0, done.said
+        assert asked(stub) == 60
+    assert "The whole run needs 60 requests" in done.err
+    assert "Estimated from a pilot of 10 samples." in done.err
+
+
+def test_an_earlier_run_shows_how_long_answers_are(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        model = f"--model openai:m --base-url {stub.base_url}"
+        assert typed(f"run {model} --tasks asks.yaml --limit 30 --output runs/a --quiet").code == 0
+        n = len(stub.received)
+        same = document(typed(f"cost {model} --tasks asks.yaml --json"))["tasks"]["asks"]
+        other = document(typed(f"cost --model openai:other --base-url {stub.base_url} --tasks asks.yaml --json"))
+        none = document(typed(f"cost {model} --tasks asks.yaml --from runs/a --json"))["tasks"]["asks"]
+        assert len(stub.received) == n
+    assert same["basis"] == "Estimated from 30 samples that this model answered in runs/a"
+    assert none["basis"] == same["basis"]
+    whole = sum((len(WORDS[: n % 9 + 1]) + 1) % 7 + 1 for n in range(60))
+    assert same["output_tokens"]["low"] <= whole <= same["output_tokens"]["high"] < 2 * same["output_tokens"]["low"]
+    task = other["tasks"]["asks"]
+    assert task["basis"] == "Estimated from 30 samples that openai:m answered in runs/a"
+    assert task["output_tokens"]["high"] >= 2 * task["output_tokens"]["expected"]
+
+
+def test_repeats_count(typed: Typing) -> None:
+    found = document(typed("cost --model mock --tasks asks.yaml --repeats 3 --limit 10 --json"))
+    assert found["tasks"]["asks"]["requests"]["expected"] == 30
+
+
+def test_the_table_names_every_task_and_the_total(typed: Typing) -> None:
+    done = typed("cost --model mock --tasks asks.yaml,demo_signs --limit 8 --pilot 4 --quiet --output runs/a")
+    assert done.code == 0
+    for words in ("asks", "demo_signs", "total", "requests", "output tokens", "Retries are not included."):
+        assert words in done.out
+
+
+def test_a_row_that_cannot_be_read_is_counted_and_not_asked(typed: Typing) -> None:
+    typed.write({"bad.py": BAD})
+    found = document(typed("cost --model mock --tasks bad.py --json"))
+    task = found["tasks"]["bad"]
+    assert task["requests"]["expected"] == 3
+    assert "1 sample cannot be asked and count nothing" in " ".join(task["notes"])
+
+
+BAD = """\
+import polymeter
+
+
+@polymeter.task(rows=[{"n": n} for n in range(4)], reference=lambda row: "x")
+def bad(row):
+    if row["n"] == 2:
+        raise ValueError("no such row")
+    return f"question {row['n']}"
+"""
+
+
+@pytest.mark.parametrize("n", ["0", "-3"])
+def test_a_pilot_needs_a_sample(typed: Typing, n: str) -> None:
+    with OpenAIStub(said) as stub:
+        done = typed(f"cost --model openai:m --base-url {stub.base_url} --tasks asks.yaml --pilot {n}")
+        assert stub.received == []
+    assert done.code == 2
+    assert "must be at least 1" in done.err
+
+
+def test_a_pilot_that_is_larger_than_the_task_asks_all_of_it(typed: Typing) -> None:
+    found = document(typed("cost --model mock --tasks asks.yaml --limit 6 --pilot 100 --output runs/a --json"))
+    task = found["tasks"]["asks"]
+    assert task["n_asked"] == 6
+    assert task["basis"] == "All samples are asked"
+    assert task["requests"] == {"expected": 6, "low": 6, "high": 6}
+    assert json.loads((typed.folder / "runs/a/results.json").read_text())["status"] == "complete"
+
+
+def test_a_pilot_without_a_key_is_refused_before_anything_is_sent(
+    typed: Typing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    done = typed("cost --model openai:gpt-4o --tasks asks.yaml --pilot 5")
+    assert done.code == 2
+    assert "OPENAI_API_KEY" in done.err
+
+
+def test_from_needs_a_folder_with_runs(typed: Typing) -> None:
+    (typed.folder / "empty").mkdir()
+    with OpenAIStub(said) as stub:
+        model = f"cost --model openai:m --base-url {stub.base_url} --tasks asks.yaml"
+        empty, missing = typed(f"{model} --from empty"), typed(f"{model} --from nowhere")
+        assert stub.received == []
+    assert empty.code == missing.code == 2
+    assert "The folder empty contains no run." in empty.err
+    assert "nowhere" in missing.err
+
+
+def test_a_complete_run_has_nothing_to_estimate(typed: Typing) -> None:
+    assert typed("run --model mock --tasks asks.yaml --limit 4 --output runs/a --quiet").code == 0
+    done = typed("cost --model mock --tasks asks.yaml --limit 4 --output runs/a --pilot 2")
+    assert done.code == 2
+    assert "This run is complete" in done.err
