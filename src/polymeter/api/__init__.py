@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from polymeter.analysis.ablation.ablating import AblationReport, ablate
     from polymeter.analysis.agreement import agree
     from polymeter.analysis.comparison.comparing import Comparison, compare
+    from polymeter.analysis.cost.asking import estimate_cost
     from polymeter.analysis.cost.estimate import CostEstimate
     from polymeter.analysis.leaderboards.board import Leaderboard, leaderboard
     from polymeter.analysis.power_analysis import PowerAnalysis, power
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from polymeter.analysis.tracking.curve import Curve
     from polymeter.analysis.tracking.tracking import track
     from polymeter.analysis.tracking.trainer_callback import TrackCallback
-    from polymeter.api.costing import estimate_cost
     from polymeter.api.records import SampleRecord
     from polymeter.api.rerunning import Rerun, rerun
     from polymeter.api.result import Published, RunResult, open_run
@@ -42,7 +42,7 @@ _HOMES = {
     "polymeter.analysis.power_analysis": ("PowerAnalysis", "power"),
     "polymeter.analysis.preferences.judging": ("Pairwise", "pairwise"),
     "polymeter.analysis.cost.estimate": ("CostEstimate",),
-    "polymeter.api.costing": ("estimate_cost",),
+    "polymeter.analysis.cost.asking": ("estimate_cost",),
     "polymeter.api.records": ("SampleRecord",),
     "polymeter.api.rerunning": ("Rerun", "rerun"),
     "polymeter.api.result": ("Published", "RunResult", "open_run"),

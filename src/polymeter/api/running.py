@@ -159,7 +159,7 @@ def printing_estimate(progress: Progress) -> AfterPilot:
 
     def after(pilot: EndedPilot) -> str:
         from polymeter.analysis.cost.costing import estimate_run
-        from polymeter.report.cost_table import cost_lines
+        from polymeter.report.run.cost_table import cost_lines
 
         document = estimate_run(pilot.plan, progress, pilot=pilot).document()
         for line in (*cost_lines(document), *document["notes"]):

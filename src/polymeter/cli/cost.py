@@ -76,7 +76,7 @@ def _show(document: dict[str, Any]) -> None:
 
     from polymeter.cli.outcome import short
     from polymeter.cli.printing import say
-    from polymeter.report.cost_table import print_cost
+    from polymeter.report.run.cost_table import print_cost
 
     console = Console(highlight=False)
     if not console.is_terminal:

@@ -61,7 +61,11 @@ def estimate_run(
 def _sizes(plan: Plan, task: Task, rule: TokenRule, *, is_running: bool) -> PromptSizes:
     selected = selected_samples(task, plan.options)
     why = why_not_rendered(plan, task, is_running=is_running)
-    return unknown_sizes(selected, why) if why else measured_sizes(selected, rendered(plan, task), rule)
+    return (
+        unknown_sizes(selected, why)
+        if why
+        else measured_sizes(selected, rendered(plan, task), rule, plan.model.token_limit)
+    )
 
 
 def _seen(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from polymeter.core.request import Generate, Request
@@ -53,13 +53,16 @@ def unknown_sizes(selected: range, why: str) -> PromptSizes:
     return PromptSizes(selected, output_limit=None, why_unknown=why)
 
 
-def measured_sizes(selected: range, requests: Iterable[FirstRequests], rule: TokenRule) -> PromptSizes:
+def measured_sizes(
+    selected: range, requests: Iterable[FirstRequests], rule: TokenRule, limit_of: Callable[[Generate], int | None]
+) -> PromptSizes:
     """Measure first requests, one sample at a time.
 
     Args:
         selected: The positions of the samples.
         requests: The first requests of each of them, in order.
         rule: How the model counts tokens.
+        limit_of: Returns the token limit of an answer, as the model is asked; ``None``: there is no limit.
     """
     sizes = PromptSizes(selected)
     for first in requests:
@@ -77,7 +80,7 @@ def measured_sizes(selected: range, requests: Iterable[FirstRequests], rule: Tok
         sizes.n_requests += len(first.requests)
         sizes.n_images += sum(len([*request.images()]) for request in first.requests)
         for request in first.requests:
-            _add_limit(sizes, request)
+            _add_limit(sizes, request, limit_of)
     return sizes
 
 
@@ -94,8 +97,8 @@ def _key(request: Request) -> tuple[str, tuple[str, ...]]:
     return request.parameters.kind, getattr(request.parameters, "continuations", ())
 
 
-def _add_limit(sizes: PromptSizes, request: Request) -> None:
+def _add_limit(sizes: PromptSizes, request: Request, limit_of: Callable[[Generate], int | None]) -> None:
     """Add the token limit of an answer. Log-probabilities and images are no tokens."""
     if isinstance(request.parameters, Generate) and sizes.output_limit is not None:
-        most = request.parameters.max_new_tokens
+        most = limit_of(request.parameters)
         sizes.output_limit = None if most is None else sizes.output_limit + most
