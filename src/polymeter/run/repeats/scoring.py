@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from polymeter.core.content import is_image
 from polymeter.core.records.attempts import filter_of, majority, repeats_in, with_means
 from polymeter.core.task import Rollout, Sample, Score
-from polymeter.run.repeats.asking import OneRepeat
+from polymeter.run.variants.asking import OneVariant
+from polymeter.run.variants.scoring import VariantKind
 
-REPEATS = "repeats"
-"""The key of what each repeat has besides its values in the log of a score: the answer that was read, the explanation,
-the places of its responses, and its own log."""
+REPEATS = VariantKind("repeat", "repeats")
 
 
 def score_repeats(score: Callable[[Sample, Rollout], Score], sample: Sample, rollout: Rollout) -> Score:
@@ -28,7 +25,7 @@ def score_repeats(score: Callable[[Sample, Rollout], Score], sample: Sample, rol
         ScoreError: if the task's own code failed for one of them.
         UnscoredError: if a judge's verdict on one of them is missing.
     """
-    repeats: Sequence[OneRepeat] = rollout.returned
+    repeats: Sequence[OneVariant] = rollout.returned
     return _joint([score(one.sample, one.rollout) for one in repeats], [one.places for one in repeats])
 
 
@@ -39,15 +36,8 @@ def score_of_repeat(score: Score, number: int) -> Score:
         score: The score of the sample.
         number: The number of the repeat, from 0.
     """
-    own = score.log[REPEATS][number]
     values = {key: each[number] for key, each in repeats_in(score.values).items()}
-    return Score(values, score.target, own.get("answer"), own.get("explanation"), own.get("log") or {})
-
-
-def places_of_repeat(score: Score, number: int) -> Sequence[int]:
-    """Return the places of a repeat's responses among those of its sample."""
-    places: Sequence[int] = score.log[REPEATS][number]["responses"]
-    return places
+    return REPEATS.score(score, number, values)
 
 
 def _joint(scores: Sequence[Score], places: Sequence[Sequence[int]]) -> Score:
@@ -69,38 +59,6 @@ def _joint(scores: Sequence[Score], places: Sequence[Sequence[int]]) -> Score:
         {**means, **votes, **of_repeats},
         scores[0].target,
         scores[next(iter(winners.values()), 0)].answer,
-        _numbered([one.explanation for one in scores]),
-        _log(scores, places),
+        REPEATS.numbered([one.explanation for one in scores]),
+        REPEATS.log(scores, places),
     )
-
-
-def _numbered(texts: Sequence[str | None]) -> str | None:
-    """Return explanations as one text; equal ones once."""
-    known = dict.fromkeys(text for text in texts if text)
-    if len(known) < 2:
-        return next(iter(known), None)
-    return "\n".join(f"repeat {number}: {text}" for number, text in enumerate(texts, 1) if text)
-
-
-def _log(scores: Sequence[Score], places: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return what the repeats have besides their values. Images, of which the run makes previews, stand by themselves;
-    one that is not the first's names its repeat.
-    """
-    images: dict[str, Any] = {}
-    records = []
-    for number, (one, own) in enumerate(zip(scores, places, strict=True), 1):
-        record: dict[str, Any] = {"responses": list(own)}
-        if one.answer is not None:
-            record["answer"] = one.answer
-        if one.explanation is not None:
-            record["explanation"] = one.explanation
-        log = {}
-        for name, value in one.log.items():
-            if not is_image(value):
-                log[name] = value
-            elif number == 1 or value is not scores[0].log.get(name):
-                images[name if number == 1 else f"{name}, repeat {number}"] = value
-        if log:
-            record["log"] = log
-        records.append(record)
-    return {**images, REPEATS: records}
