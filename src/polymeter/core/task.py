@@ -16,6 +16,7 @@ from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread, Terms
 from polymeter.core.request import OwnPrompt, Parameters, Request, Response, Tags
 from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.choice_orders import ChoiceOrders, Order
 from polymeter.core.settings.needs import Needs
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class Sample:
         cluster: What the sample shares with others (an image, a video); ``None`` when samples are independent.
         doc: The row without media: one real dict, the same object from first prompt to score.
         load_full_doc: Reads the row with (lazy) media.
+        order: The order of its choices, if it is not the author's; see ``core.settings.choice_orders``.
+        original: The same sample in its author's order, if this one is in another.
     """
 
     task: str
@@ -114,6 +117,8 @@ class Sample:
     subset: tuple[str, ...] = ()
     cluster: str | None = None
     load_full_doc: Callable[[], dict[str, Any]] | None = field(default=None, repr=False)
+    order: Order = ()
+    original: Sample | None = field(default=None, repr=False)
 
     def full_doc(self) -> dict[str, Any]:
         """The row with lazy media."""
@@ -364,6 +369,8 @@ class Task:
         further_subsets: Position of a sample → the subsets that its results have it in besides its own, each a path
             whose first part names what groups them; ``None``: there are none.
         media_folders: Where relative paths of files of its rows are looked for, before the working directory.
+        choice_orders: Makes the functions that ask its questions with their choices in another order. Raises UnfitError
+            if their order cannot matter, or cannot be changed. ``None``: its format knows of no choices.
     """
 
     spec: TaskSpec
@@ -393,3 +400,4 @@ class Task:
     showing: Showing = NOTHING_STATED
     further_subsets: Callable[[int], Sequence[tuple[str, ...]]] | None = None
     media_folders: tuple[Path, ...] = ()
+    choice_orders: Callable[[], ChoiceOrders] | None = None
