@@ -31,6 +31,7 @@ OTHER_VALUES: dict[str, Any] = {
     "panel": "majority",
     "panel_quorum": 2,
     "repeats": 3,
+    "permute_choices": 2,
     "verdicts": {"capitals": {"values": {"row-1": {"acc": 1.0}}, "excluded": {}}},
     "apply_stops_to_foreign": True,
     "include_paths": (Path("/tasks"),),

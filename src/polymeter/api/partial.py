@@ -18,7 +18,7 @@ from polymeter.core.errors import PlanError, PolymeterError, ScoreError
 from polymeter.core.identity import seed_for
 from polymeter.core.names.parity import NO_PARITY, Parity, parity_with
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
-from polymeter.core.records.attempts import is_of_repeat
+from polymeter.core.records.attempts import is_of_part
 from polymeter.core.records.spread import UNBOUNDED
 from polymeter.core.records.truncation import Truncation
 from polymeter.core.records.usage import USAGE_BY_ROLE, usage_document
@@ -161,7 +161,7 @@ class _Rows:
             score = None
             if row.status is SampleStatus.OK and row.score is not None and is_current:
                 score = read_score(row.score)
-                values = {key: value for key, value in score.values.items() if not is_of_repeat(key[1])}
+                values = {key: value for key, value in score.values.items() if not is_of_part(key[1])}
                 score = replace(score, values=values)
                 self.keys.update(dict.fromkeys(score.values))
             yield ScoredRow(row.id, row.index, row.subset, row.cluster, row.status, score)

@@ -254,6 +254,12 @@ class RunOptions(Options):
         "Ask without a part of the prompts: no-image, blank, shuffled-image, no-question, …; see polymeter ablate.",
         flag=flag("--ablation", panel=HOW, metavar="NAME"),
     )
+    permute_choices: int | None = later_identity(
+        None,
+        "Ask every multiple-choice question with its choices in K orders: the author's, and K - 1 others.",
+        ge=2,
+        flag=flag("--permute-choices", panel=HOW, metavar="K"),
+    )
     panel: PanelRule = later_identity(
         "mean",
         "The rule that combines the values of several judges: mean (the default) or majority.",

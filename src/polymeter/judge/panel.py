@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 from polymeter.core.errors import ScoreError
-from polymeter.core.records.attempts import is_of_repeat
+from polymeter.core.records.attempts import is_of_part
 from polymeter.core.text.codec import is_nan
 from polymeter.judge.llm_judge import ROLE
 from polymeter.stats.intervals import ends_of
@@ -132,7 +132,7 @@ class PanelTally:
             for key, value in values.items():
                 metric, _, name = str(key).rpartition(",")
                 # The value of a metric with repeats is their mean; each alone would be the same comparison again.
-                if _is_scalar(value) and not is_nan(value) and not is_of_repeat(name):
+                if _is_scalar(value) and not is_nan(value) and not is_of_part(name):
                     numbers.setdefault((metric, name), {})[str(role)] = float(value)
         for key, given in numbers.items():
             self.values.setdefault(key, []).append(given)

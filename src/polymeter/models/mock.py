@@ -256,7 +256,7 @@ class _Script:
         self._n_failures = n_failures
         self._seed = seed
         self._failed: dict[str, int] = {}
-        self._expected: dict[tuple[str, str], tuple[Any, Any]] = {}
+        self._expected: dict[tuple[str, str, int], tuple[Any, Any]] = {}
         self.model: Model | None = None
 
     def __call__(self, request: Request) -> str | Response:
@@ -312,8 +312,9 @@ def _turn_of(turns: Sequence[Output], request: Request) -> str | Response:
     return Response((replace(said, calls=turn.calls, finish_reason="tool_calls"),))
 
 
-def _row_of(request: Request) -> tuple[str, str]:
-    return (request.origin.task, request.origin.sample) if request.origin else ("", "")
+def _row_of(request: Request) -> tuple[str, str, int]:
+    # A sample's choices may be asked in several orders, which the index tells apart.
+    return (request.origin.task, request.origin.sample, request.origin.index) if request.origin else ("", "", 0)
 
 
 def _expected_answer(request: Request, target: Any, choices: Any) -> str | Response:

@@ -15,7 +15,7 @@ from typing import Any
 
 from polymeter.core.errors import PolymeterError
 from polymeter.core.machine.files import replacing
-from polymeter.core.records.attempts import is_of_repeat
+from polymeter.core.records.attempts import is_of_part
 from polymeter.core.records.stored_samples import (
     answer_text,
     media_names,
@@ -150,7 +150,7 @@ class _Columns:
         self._add_fields(sample["doc"])
         self._labels.add(sample)
         for key, value in numbers_of(sample).items():
-            if is_of_repeat(key[1]):
+            if is_of_part(key[1]):
                 continue
             name = named(*key)
             if name not in self._scores and len(self._scores) < _MOST_METRICS:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records.attempts import is_of_repeat
+from polymeter.core.records.attempts import is_of_part
 from polymeter.core.records.stored_samples import (
     answer_text,
     error_text,
@@ -162,7 +162,7 @@ def sample_row(own: Browsed, sample: Mapping[str, Any], first_metric: str = "") 
 def score_chips(own: Browsed, sample: Mapping[str, Any]) -> Iterator[ScoreChip]:
     """The values of a sample; of a value with keys its numbers, if it has some. Its page shows those of its repeats."""
     for score in sample["scores"]:
-        if is_of_repeat(str(score["filter"])):
+        if is_of_part(str(score["filter"])):
             continue
         parts = [*spread_value(str(score["metric"]), score["value"])]
         numbers = [pair for pair in parts if as_float(pair[1]) is not None]

@@ -1,7 +1,9 @@
-"""Repeats of a question in the score of a sample: the names of their values, and the estimates that follow from these.
+"""Repeats of a question, and orders of its choices, in the score of a sample: the names of their values, and the
+estimates that follow from these.
 
-A sample keeps the value of each repeat under the filter ``repeat 1``, ``repeat 2`` and so on, behind the task's own
-filter if that has a name (``strict/repeat 1``). The mean over the repeats stands under the metric's own key.
+A sample keeps the value of each repeat under the filter ``repeat 1``, ``repeat 2`` and so on, and that of each order
+under ``order 1`` and so on, behind the task's own filter if that has a name (``strict/repeat 1``). Each order may be
+repeated (``order 1/repeat 2``). The mean over them stands under the metric's own key.
 """
 
 from __future__ import annotations
@@ -18,6 +20,17 @@ Key = tuple[str, str]
 
 NO_FILTER = "none"
 _OF_REPEAT = re.compile(r"(?:(?P<filter>.*)/)?repeat (?P<number>[1-9][0-9]*)", re.DOTALL)
+_OF_ORDER = re.compile(
+    r"(?:(?P<filter>.*)/)?order (?P<number>[1-9][0-9]*)(?:/(?P<repeat>repeat [1-9][0-9]*))?", re.DOTALL
+)
+ALL_ORDERS, ORDER_SD, ORDER_SPREAD = "all orders", "order sd", "order spread"
+"""The filters of estimates over orders: the share of questions that are right in all of them, the standard deviation of
+the results of the orders, and the part of it that sampling does not explain."""
+CHOICE = "choice"
+"""The metric of what was chosen, whether right or wrong."""
+_ORDER_ESTIMATE = re.compile(
+    rf"(?:(?P<filter>.*)/)?(?:order [1-9][0-9]*|{ALL_ORDERS}|{ORDER_SD}|{ORDER_SPREAD})", re.DOTALL
+)
 _ESTIMATE = re.compile(r"(?:.*/)?(?P<how>mean@|maj@|pass[@^])(?P<k>[1-9][0-9]*)", re.DOTALL)
 
 
@@ -66,21 +79,39 @@ def is_of_repeat(name: str) -> bool:
     return _OF_REPEAT.fullmatch(name) is not None
 
 
+def is_of_part(name: str) -> bool:
+    """Return whether a filter is that of one repeat or of one order of the choices."""
+    return is_of_repeat(name) or _OF_ORDER.fullmatch(name) is not None
+
+
 def own_filter(name: str) -> str:
-    """Return the task's own filter behind that of a repeat; any other filter is its own."""
+    """Return the task's own filter behind that of a repeat or an order; any other filter is its own."""
+    match = _OF_ORDER.fullmatch(name) or _OF_REPEAT.fullmatch(name)
+    return name if match is None else match["filter"] or NO_FILTER
+
+
+def _without_repeat(name: str) -> str:
     match = _OF_REPEAT.fullmatch(name)
     return name if match is None else match["filter"] or NO_FILTER
 
 
 def estimates_among(keys: Collection[Key]) -> set[Key]:
-    """Return the keys of results that are estimates of repeats. A filter of the task itself may have such a name too
-    (``pass@2``). It differs from an estimate, because with repeats it has a ``mean@N`` of its own.
+    """Return the keys of results that are estimates of repeats, or of orders of the choices. A filter of the task
+    itself may have such a name too (``pass@2``). It differs from an estimate, because with repeats it has a ``mean@N``
+    of its own, and with orders an ``order 1``.
     """
     own = {(metric, _own_of(name, match)) for metric, name in keys if (match := _is_mean(name))}
-    return {
+    of_repeats = {
         (metric, name)
         for metric, name in keys
         if (match := _ESTIMATE.fullmatch(name)) and (metric, _own_of(name, match)) in own and (metric, name) not in own
+    }
+    ordered = {(metric, own_filter(name)) for metric, name in keys if _OF_ORDER.fullmatch(name)}
+    return of_repeats | {
+        (metric, name)
+        for metric, name in keys
+        if metric == CHOICE
+        or ((match := _ORDER_ESTIMATE.fullmatch(name)) and (metric, match["filter"] or NO_FILTER) in ordered)
     }
 
 
@@ -92,12 +123,14 @@ def _own_of(name: str, match: re.Match[str]) -> str:
 def shown_filters(names: Collection[str]) -> set[str]:
     """Return the filters of a metric's results that tables show.
 
-    ``mean@N`` stands for the metric's own number, which is the same. Of ``pass@k`` and ``pass^k`` those are shown whose
+    Of orders of the choices, the first is shown, which is the author's. ``mean@N`` stands for the metric's own number,
+    which is the same. Of ``pass@k`` and ``pass^k`` those are shown whose
     k is a power of two or N; ``pass^1`` is ``pass@1``.
     """
+    names = {name for name in names if (match := _OF_ORDER.fullmatch(name)) is None or match["number"] == "1"}
     n_by_own = {name[: match.start("how")]: int(match["k"]) for name in names if (match := _is_mean(name))}
     if not n_by_own:
-        return set(names)
+        return names
     hidden = {own.rstrip("/") or NO_FILTER for own in n_by_own}
     for name in names:
         match = _ESTIMATE.fullmatch(name)
@@ -106,7 +139,7 @@ def shown_filters(names: Collection[str]) -> set[str]:
             k = int(match["k"])
             is_step = k == n or k & (k - 1) == 0
             hidden |= set() if is_step and (match["how"], k) != ("pass^", 1) else {name}
-    return set(names) - hidden
+    return names - hidden
 
 
 def _is_mean(name: str) -> re.Match[str] | None:
@@ -119,20 +152,34 @@ def repeats_in(values: Mapping[Key, Any]) -> dict[Key, list[Any]]:
     found: dict[Key, list[Any]] = {}
     for (metric, name), value in values.items():
         if is_of_repeat(name):
-            found.setdefault((metric, own_filter(name)), []).append(value)
+            found.setdefault((metric, _without_repeat(name)), []).append(value)
+    return found
+
+
+def orders_in(values: Mapping[Key, Any]) -> dict[Key, list[Any]]:
+    """Return the values of the orders of the choices in a score, by the key of their mean: the metric's own, or that of
+    a repeat.
+    """
+    found: dict[Key, list[Any]] = {}
+    for (metric, name), value in values.items():
+        match = _OF_ORDER.fullmatch(name)
+        if match is not None:
+            own = match["filter"] or NO_FILTER
+            found.setdefault((metric, filter_of(match["repeat"], own) if match["repeat"] else own), []).append(value)
     return found
 
 
 def with_means(values: Mapping[Key, Any]) -> dict[Key, Any]:
-    """Return the values of a score with the mean over its repeats under the key of each metric that has numbers. A NaN
-    is no value, and does not count.
+    """Return the values of a score with the means over its orders and over its repeats under the key of each metric
+    that has numbers. A NaN is no value, and does not count.
     """
-    means = {}
-    for key, each in repeats_in(values).items():
-        numbers = _numbers(each)
-        if numbers is not None:
-            means[key] = _mean_of_known(numbers)
-    return {**values, **means}
+    known = {**values, **_means(orders_in(values))}
+    return {**known, **_means(repeats_in(known))}
+
+
+def _means(found: Mapping[Key, Sequence[Any]]) -> dict[Key, float]:
+    numbers = {key: _numbers(each) for key, each in found.items()}
+    return {key: _mean_of_known(known) for key, known in numbers.items() if known is not None}
 
 
 def with_estimates(values: Mapping[Key, Any]) -> dict[Key, Any]:

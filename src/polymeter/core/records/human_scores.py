@@ -51,8 +51,8 @@ class HumanScores:
 
 
 def refuse_on_repeats(scores: Iterable[HumanScores], repeats: int) -> None:
-    """Refuse scores and labels of people for a run with repeats: they are about one answer, and each question has
-    several.
+    """Refuse scores and labels of people for a run with repeats or permuted choices: they are about one answer, and
+    each question has several.
 
     Args:
         scores: The verdicts of each task.

@@ -32,6 +32,7 @@ from polymeter.reading import READING_VERSION
 from polymeter.reading.reasoning import parse_tags, tags_in_force
 from polymeter.run.ablation.task import ablated
 from polymeter.run.dispatch.answers import AnswerReader
+from polymeter.run.permuting.task import permuted
 from polymeter.run.plan.data_places import AskedPlaces, check_places, protocol_findings
 from polymeter.run.plan.generation_settings import check_task_settings, passed_on, with_passed_on
 from polymeter.run.plan.missing_packages import missing_later
@@ -141,7 +142,8 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
         DataError: A dataset cannot be opened.
     """
     options = plan.options
-    refuse_on_repeats(map(HumanScores.of, options.verdicts.values()), options.repeats)
+    n_answers = options.repeats * (options.permute_choices or 1)
+    refuse_on_repeats(map(HumanScores.of, options.verdicts.values()), n_answers)
     is_limit_shared = plan.parity.on("limit-of-first-task")
     places, revisions = AskedPlaces(options.data), AskedPlaces(options.revisions)
     shared = OpenContext(
@@ -262,7 +264,10 @@ def compiled(
         stated = protocol_findings(task, is_begun=shared.is_begun, is_limited=shared.limit is not None)
         task = replace(task, findings=(*task.findings, *stated))
         task = _with_reading(_with_showing(task, options, is_begun=shared.is_begun), traits, options)
-    return repeated(ablated(task, options.ablation, options.seed), options.repeats)
+        task = ablated(task, options.ablation, options.seed)
+        if options.permute_choices is not None:
+            task = permuted(task, options.permute_choices, selected_samples(task, options), options.seed)
+    return repeated(task, options.repeats)
 
 
 def _with_showing(task: Task, options: RunOptions, *, is_begun: bool) -> Task:

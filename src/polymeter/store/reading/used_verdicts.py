@@ -47,7 +47,7 @@ def used_verdicts(folder: RunFolder, known: Mapping[str, Collection[str]]) -> Us
 
     Raises:
         PlanError: if the file of verdicts holds a line that is not a verdict, or scores of people for a run with
-            repeats.
+            several answers to a question.
         StorageError: if it cannot be read.
     """
     file = require_verdicts(folder.path)
@@ -55,7 +55,7 @@ def used_verdicts(folder: RunFolder, known: Mapping[str, Collection[str]]) -> Us
     scores = file.scores(answers)
     tasks = {task: own.only(known.get(task, ())) for task, own in scores.items() if task in known}
     options = (folder.read_manifest().get("options") or {}).get("identity") or {}
-    refuse_on_repeats(tasks.values(), options.get("repeats", 1))
+    refuse_on_repeats(tasks.values(), options.get("repeats", 1) * (options.get("permute_choices") or 1))
     return UsedVerdicts(tasks, tuple(_problems(file, answers, known)))
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from polymeter.core.format import OpenContext
 from polymeter.core.model import ModelTraits
+from polymeter.core.settings.choice_orders import ChoiceOrders
 from polymeter.core.task import TaskSpec
 from polymeter.data import Rows
 from polymeter.tasks.python.fields import BoundFields
 from polymeter.tasks.python.scoring.bound_scorers import CHOICES, BoundScorer
 from polymeter.tasks.python.writing.records import PythonTask
 from polymeter.tasks.yaml.config import YamlFields
+from polymeter.tasks.yaml.outputs.choice_rows import choice_orders
 from polymeter.tasks.yaml.outputs.lettered import compile_lettered, lettered_parts
 from polymeter.tasks.yaml.outputs.likelihoods import compile_choices
 from polymeter.tasks.yaml.outputs.output_types import CompileSetup, Provenance, TaskFunctions
@@ -32,8 +36,8 @@ def compile_choosing(
     context: OpenContext,
     provenance: Provenance,
     generation: dict[str, Any],
-) -> tuple[TaskFunctions, tuple[str, ...]]:
-    """Compile a task with choices; returns its functions and notes for the results.
+) -> tuple[TaskFunctions, tuple[str, ...], Callable[[], ChoiceOrders]]:
+    """Compile a task with choices; returns its functions, notes for the results, and the orders of its choices.
 
     Args:
         fields: Its fields.
@@ -105,7 +109,8 @@ def compile_choosing(
         parity=context.parity,
         target_cells=TargetCells(task.name, (), False, task.where),
     )
-    return (compile_lettered if is_lettered else compile_choices)(setup), notes
+    functions = (compile_lettered if is_lettered else compile_choices)(setup)
+    return functions, notes, partial(choice_orders, setup, is_lettered=is_lettered)
 
 
 def is_asked_by_letter(task: PythonTask, context: OpenContext) -> bool:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import GeneratorType
 from typing import Any
 
 from polymeter.core.content import Modality, Text
-from polymeter.core.errors import PlanError
+from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.identity import fingerprint
 from polymeter.core.model import ModelTraits
 from polymeter.core.records.protocol import read_protocol
 from polymeter.core.request import Message, Parameters
 from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.choice_orders import ChoiceOrders
 from polymeter.core.settings.needs import Needs
 from polymeter.core.task import (
     ReadingRules,
@@ -23,12 +25,14 @@ from polymeter.core.task import (
     Rollout,
     RolloutSteps,
     Sample,
+    Samples,
     Score,
     ScoredRow,
     Task,
     TaskSpec,
 )
 from polymeter.guests import contained
+from polymeter.tasks.choices.rows import RowForms, RowOrders
 from polymeter.tasks.python.choosing import compile_choosing, is_asked_by_letter
 from polymeter.tasks.python.fields import BoundFields, bind_fields, targets_of
 from polymeter.tasks.python.files.loading import load_task
@@ -94,7 +98,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     provenance = Provenance(task.name, task.split, metadata, context.seed)
     notes: tuple[str, ...] = ()
     if has_choices:
-        functions, notes = compile_choosing(
+        functions, notes, orders = compile_choosing(
             fields,
             scorers,
             rows,
@@ -109,6 +113,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     else:
         scoring = AnswerScoring(fields, scorers, combined)
         functions = _functions(scoring, provenance, samples, asked, traits, context)
+        orders = partial(_choice_orders, fields, samples, asked)
     return Task(
         spec=spec,
         needs=Needs(_requests(task, context), asked.modalities),
@@ -131,7 +136,30 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         repeats=task.repeats,
         showing=task.showing,
         media_folders=(spec.file.parent,),
+        choice_orders=orders,
     )
+
+
+def _choice_orders(fields: BoundFields, samples: PythonSamples, asked: _TriedPrompt) -> ChoiceOrders:
+    """Return the orders of choices that its rows hold and its prompts list.
+
+    Raises:
+        UnfitError: if it asks in several rounds, or for images.
+    """
+    task = fields.task
+    if asked.has_rounds or task.output == "image":
+        what = "in several rounds" if asked.has_rounds else "for images"
+        raise UnfitError(f"Task {task.name!r} asks {what}, so that the order of its choices cannot be changed.")
+
+    def text(sample: Sample) -> str:
+        messages = fields.reader.messages(fields.prompt(row_of(sample)))
+        return "\n".join(message.text for message in messages)
+
+    def target(sample: Sample) -> Any:
+        return fields.reference(row_of(sample))
+
+    rows = RowOrders(RowForms(task.name, text, target, None, lists_choices=False, where=task.where), samples[:200])
+    return ChoiceOrders(rows.listed, rows.reordered, lambda ordered: _row_functions(fields, ordered))
 
 
 def _no_score(sample: Sample, rollout: Rollout) -> Score:
@@ -203,7 +231,7 @@ def _functions(
     return TaskFunctions(rollout, score, reduce, (parameters,))
 
 
-def _row_functions(fields: BoundFields, samples: PythonSamples) -> RowFunctions:
+def _row_functions(fields: BoundFields, samples: Samples) -> RowFunctions:
     task = fields.task
 
     def target(index: int) -> Any:

@@ -25,6 +25,7 @@ from polymeter.core.task import (
     Rollout,
     RolloutSteps,
     Sample,
+    Samples,
     Score,
     ScoredRow,
     Task,
@@ -35,6 +36,7 @@ from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.opened_sources import loading_sources
 from polymeter.tasks.constant_targets import constant_target, equal_targets
 from polymeter.tasks.table.classes import class_for
+from polymeter.tasks.table.classes.multiple_choice.orders import ordered_line, table_orders
 from polymeter.tasks.table.classes.results import column_subsets
 from polymeter.tasks.table.dataset import Dataset, folders_of
 from polymeter.tasks.table.files.finding import origin_of
@@ -135,21 +137,33 @@ def task_of(
     references = dataset.references or (lambda doc: [answer_of(doc)])
     samples = TableSamples(spec.name, table, dataset.cluster)
 
+    def line_of(sample: Sample) -> Any:
+        return ordered_line(line(sample.index), sample)
+
     def rollout(sample: Sample) -> RolloutSteps:
         seeds = [seed_for(context.seed, spec.name, sample.id, number) for number in range(prompting.n)]
-        asked = sample.index if dataset.asks_by_position else line(sample.index)
+        asked = sample.index if dataset.asks_by_position else line_of(sample)
         yield from ask_about(prompting, asked, sample, seeds)
 
     def score(sample: Sample, rollout: Rollout) -> Score:
         responses = rollout.responses
         prediction = prediction_of(spec.name, parameters, responses, is_conversation=dataset.is_conversation)
         # A row takes longer to make than anything else here, and is only read by those who score it.
-        row = None if dataset.evaluate_sample is None else line(sample.index)
+        row = None if dataset.evaluate_sample is None else line_of(sample)
         return sample_score(dataset, row, prediction, judge, " | ".join(references(sample.doc)))
 
-    def target(index: int) -> str | list[str]:
-        several = references(samples[index].doc)
+    def target_of(sample: Sample) -> str | list[str]:
+        several = references(sample.doc)
         return several if len(several) > 1 else "".join(several)
+
+    def row_functions(rows: Samples) -> RowFunctions:
+        return RowFunctions(
+            full_doc=lambda index: rows[index].full_doc(),
+            target=lambda index: target_of(rows[index]),
+            choices=lambda index: choices_of(rows[index].doc),
+            prompt_row=lambda index: ordered_line(table.line(rows[index].index), rows[index]),
+            dump_image=dataset.dump_image,
+        )
 
     modalities, is_shown = _modalities(prompting, context.seed)
     found = [*findings]
@@ -158,7 +172,7 @@ def task_of(
             text = "The rows have images, but no prompt shows any."
             found.append(LintFinding(NO_MEDIUM_SHOWN, text, spec.name, str(spec.file)))
         if dataset.is_own and not options.predict_only:
-            targets = equal_targets(samples, lambda sample: target(sample.index))
+            targets = equal_targets(samples, target_of)
             found += constant_target(spec.name, str(spec.file), targets, len(samples), has_choices=False)
     settings = [_VERSION, options.judge_args, options.circular, options.detector]
     settings += [
@@ -178,13 +192,7 @@ def task_of(
         rollout=rollout,
         score=score,
         reduce=reduce,
-        row_functions=RowFunctions(
-            full_doc=lambda index: samples[index].full_doc(),
-            target=target,
-            choices=lambda index: choices_of(samples[index].doc),
-            prompt_row=table.line,
-            dump_image=dataset.dump_image,
-        ),
+        row_functions=row_functions(samples),
         parameters=(parameters,),
         fingerprint=fingerprint([spec.name, table.digest()]),
         score_digest=fingerprint([spec.source_hash, settings]),
@@ -199,6 +207,15 @@ def task_of(
         showing=dataset.showing,
         further_subsets=column_subsets(table.data),
         media_folders=(*dataset.media_folders, spec.file.parent),
+        choice_orders=partial(
+            table_orders,
+            prompting,
+            samples,
+            options,
+            line_of,
+            row_functions,
+            where=str(spec.file),
+        ),
     )
 
 

@@ -42,6 +42,7 @@ class Dataset:
         media_folders: Where relative paths of files of its rows are looked for.
         asks_by_position: Whether ``build_prompt`` gets the position of a row, and not the row.
         modalities: The modalities of its prompts; ``None``: the first prompts show them.
+        is_scored_by_file: Whether its class scores one file with all answers.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Dataset:
     media_folders: tuple[Path, ...] = ()
     asks_by_position: bool = False
     modalities: frozenset[Modality] | None = None
+    is_scored_by_file: bool = False
 
 
 def folders_of(instance: Any) -> tuple[Path, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from polymeter.core.content import Modality
 from polymeter.core.format import OpenContext
@@ -21,6 +22,7 @@ from polymeter.tasks.yaml.files.dialects import Dialect
 from polymeter.tasks.yaml.files.load import field_locator
 from polymeter.tasks.yaml.findings import ShownRows, findings
 from polymeter.tasks.yaml.outputs import image_targets
+from polymeter.tasks.yaml.outputs.choice_rows import choice_orders
 from polymeter.tasks.yaml.outputs.generation import compile_generation
 from polymeter.tasks.yaml.outputs.image_targets import IMAGES
 from polymeter.tasks.yaml.outputs.images import compile_images
@@ -167,6 +169,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
             *shadowed_names(config, code_files(spec)),
             *image_targets.notes(config.task, parts.metrics),
         ),
+        choice_orders=partial(choice_orders, setup, is_lettered=is_lettered),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from polymeter.core.errors import PlanError
-from polymeter.core.records.attempts import repeats_in
+from polymeter.core.records.attempts import is_of_part
 from polymeter.core.records.stored_samples import model_exchanges, named, numbers_of
 from polymeter.report.content.choices import matching
 from polymeter.report.formatting import clip, one_line
@@ -106,7 +106,7 @@ class AllowedLabel:
 
 def has_repeats(sample: Mapping[str, Any]) -> bool:
     """Return whether a sample has several answers, each with a score of its own."""
-    return bool(repeats_in(numbers_of(sample)))
+    return any(is_of_part(name) for _, name in numbers_of(sample))
 
 
 def allowed_scores(own: Browsed, sample: Mapping[str, Any]) -> list[AllowedScore]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from polymeter.guests import contained, seeded
 from polymeter.guests.loading.packages import GUEST_LOCK
 from polymeter.guests.opened_sources import add_sources
 from polymeter.guests.reading.sources import files_behind
+from polymeter.interop.evalscope.choices.adapters import RecordOrders
 from polymeter.interop.evalscope.tasks.code_needs import check_code_needs
 from polymeter.interop.evalscope.tasks.collection import (
     COLLECTION,
@@ -47,7 +48,7 @@ from polymeter.interop.evalscope.tasks.guest import (
     open_member,
 )
 from polymeter.interop.evalscope.tasks.index import with_protocol
-from polymeter.interop.evalscope.tasks.prompts import RequestForm, requests_for
+from polymeter.interop.evalscope.tasks.prompts import Prompt, RequestForm, requests_for
 from polymeter.interop.evalscope.tasks.registration import SETTABLE
 from polymeter.interop.evalscope.tasks.scoring.reduction import (
     Reduce,
@@ -92,8 +93,17 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
     if not (options.predict_only or context.is_begun):
         _check_references(benchmark, context.seed)
     samples = RecordSamples(spec.name, records)
+    orders = RecordOrders(benchmark, samples, str(spec.file))
     judging, review = _scoring(benchmark, options)
     reports = ReportSlot()
+
+    def row_functions(of: Samples) -> RowFunctions:
+        return RowFunctions(
+            full_doc=lambda index: of[index].full_doc(),
+            target=lambda index: adapter.get_gold_answer(of[index].full_doc()),
+            choices=lambda index: records[of[index].index].prompt.get("multi_choices") or None,
+        )
+
     reduce: Reduce = keep_unreduced
     if not options.predict_only:
         reduce = partial(reduce_rows, benchmark, options, reports)
@@ -101,15 +111,11 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         spec=spec,
         needs=Needs(frozenset({mode.request_kind}), _modalities(form, records), _roles(options, judging)),
         samples=samples,
-        rollout=partial(_rollout, benchmark, form, run_seed=context.seed),
+        rollout=partial(_rollout, benchmark, form, run_seed=context.seed, prompt_of=orders.prompt),
         score=partial(score_rollout, benchmark, review, is_judged=judging.is_needed),
         reduce=reduce,
         finish=partial(show_report, adapter, reports),
-        row_functions=RowFunctions(
-            full_doc=lambda index: samples[index].full_doc(),
-            target=lambda index: adapter.get_gold_answer(samples[index].full_doc()),
-            choices=lambda index: records[index].prompt.get("multi_choices") or None,
-        ),
+        row_functions=row_functions(samples),
         parameters=(form.parameters,),
         fingerprint=fingerprint([fingerprint_of([item.record for item in records]), _digest_of_prompts(records)]),
         score_digest=_score_digest(spec, benchmark, options, judging),
@@ -124,6 +130,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext) -> T
         findings=() if options.predict_only else tuple(_findings(spec, benchmark, samples, context.seed)),
         showing=_stated_showing(benchmark),
         media_folders=_media_folders(spec, benchmark),
+        choice_orders=partial(orders.functions, row_functions),
     )
 
 
@@ -228,9 +235,16 @@ class RecordSamples(SampleView):
         return Sample(self._task, f"{item.subset}/{item.index}", index, item.record, (item.subset,))
 
 
-def _rollout(benchmark: OpenBenchmark, form: RequestForm, sample: Sample, *, run_seed: int) -> RolloutSteps:
+def _rollout(
+    benchmark: OpenBenchmark,
+    form: RequestForm,
+    sample: Sample,
+    *,
+    run_seed: int,
+    prompt_of: Callable[[Sample], Prompt] | None = None,
+) -> RolloutSteps:
     """Ask about one record, in one step."""
-    prompt = benchmark.records[sample.index].prompt
+    prompt = benchmark.records[sample.index].prompt if prompt_of is None else prompt_of(sample)
     origin = Origin(
         benchmark.name,
         sample.id,

@@ -13,6 +13,7 @@ from polymeter.core.names.parity import Parity
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.request import Loglikelihood, Tags
 from polymeter.core.rows import RowFunctions
+from polymeter.core.settings.choice_orders import ChoiceOrders
 from polymeter.core.settings.needs import Needs
 from polymeter.core.task import ReadingRules, Rollout, RolloutSteps, Sample, Samples, Score, Task, TaskSpec
 from polymeter.data import Rows, mapped_anew
@@ -42,6 +43,7 @@ from polymeter.interop.lm_eval.tasks.settings import (
     run_metadata,
 )
 from polymeter.reading.reasoning import REASONING_TAGS
+from polymeter.tasks.choices.rows import RowForms, RowOrders
 from polymeter.tasks.constant_targets import constant_target, equal_targets
 from polymeter.tasks.yaml.extensions import check_code_needs
 from polymeter.tasks.yaml.files.dialects import Dialect, Locate
@@ -119,12 +121,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         rollout=partial(_rollout, asking, instances),
         score=partial(_score, scorer, instances),
         reduce=partial(reduce, scorer=scorer) if scorer is not None else lambda rows, context: [],
-        row_functions=RowFunctions(
-            full_doc=lambda index: samples[index].full_doc(),
-            target=lambda index: fields.target(samples[index].full_doc()),
-            choices=(lambda index: fields.choices(samples[index].full_doc())) if fields.has_choices else None,
-            context=None if n_inputs else lambda index: str(contexts.of(samples[index].full_doc(), index)),
-        ),
+        row_functions=_row_functions(contexts, samples),
         parameters=(asking.settings(instances.generation_kwargs)[1] if is_generated else Loglikelihood(()),),
         fingerprint=f"{rows.fingerprint}:{config.eval_split}",
         score_digest=fingerprint(
@@ -145,7 +142,43 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         showing=config.showing,
         media_folders=(spec.file.parent,),
         notes=(*(f"Task {spec.name!r}: {note}" for note in notes), *(scorer.notes if scorer is not None else ())),
+        choice_orders=partial(_choice_orders, instances, samples, locate),
     )
+
+
+def _row_functions(contexts: Contexts, samples: Samples) -> RowFunctions:
+    fields = contexts.fields
+    return RowFunctions(
+        full_doc=lambda index: samples[index].full_doc(),
+        target=lambda index: fields.target(samples[index].full_doc()),
+        choices=(lambda index: fields.choices(samples[index].full_doc())) if fields.has_choices else None,
+        context=None
+        if contexts.has_several_inputs
+        else lambda index: str(contexts.of(samples[index].full_doc(), samples[index].index)),
+    )
+
+
+def _choice_orders(instances: InstanceMaker, samples: Samples, locate: Locate) -> ChoiceOrders:
+    """Return the orders of choices that the rows of a task hold and its prompts list.
+
+    Raises:
+        UnfitError: if its choices are contexts of one continuation, or it measures the likelihood of one text.
+    """
+    fields, name = instances.fields, instances.task
+    if instances.contexts.has_several_inputs:
+        raise UnfitError(f"The choices of task {name!r} are contexts of one continuation, and are never listed.")
+    if instances.output_type not in (GENERATE, MULTIPLE_CHOICE):
+        raise UnfitError(f"Task {name!r} measures the likelihood of one text, and has no choices.")
+    forms = RowForms(
+        name,
+        lambda sample: str(fields.text(instances.asked_row(sample))),
+        lambda sample: fields.target(instances.asked_row(sample)),
+        (lambda sample: fields.choices(instances.asked_row(sample))) if fields.has_choices else None,
+        lists_choices=False,
+        where=locate("doc_to_target"),
+    )
+    rows = RowOrders(forms, samples[:200])
+    return ChoiceOrders(rows.listed, rows.reordered, partial(_row_functions, instances.contexts))
 
 
 def _equal_choices(

@@ -49,7 +49,7 @@ class InstanceMaker:
         """The row as scoring sees it, whatever was made of it for the prompt."""
         return full_row(sample) if self.sees_media else sample.doc
 
-    def _own_row(self, sample: Sample) -> dict[str, Any]:
+    def asked_row(self, sample: Sample) -> dict[str, Any]:
         """The row as the task's fields see it: scoring reads it anew, as in lm-eval."""
         doc = copy.deepcopy(sample.doc) if self.has_code else sample.doc
         return {**sample.full_doc(), **doc} if self.sees_media else doc
@@ -60,7 +60,7 @@ class InstanceMaker:
         Raises:
             DataError: if a field of the row has no text where one is needed.
         """
-        doc = self._own_row(sample)
+        doc = self.asked_row(sample)
         context = self.contexts.of(doc, sample.index)
         listed: Sequence[tuple[Any, ...]]
         kind = self.output_type

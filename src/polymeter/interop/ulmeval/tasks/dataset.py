@@ -98,6 +98,7 @@ def dataset_of(spec: TaskSpec, instance: Any, scoring: Scoring, videos: VideoPro
         media_folders=folders_of(instance),
         asks_by_position=videos is not None,
         modalities=modalities_of(instance, videos) if videos else None,
+        is_scored_by_file=scoring.by_file,
     )
 
 

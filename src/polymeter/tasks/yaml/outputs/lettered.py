@@ -8,6 +8,7 @@ them it was.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from typing import Any
 from polymeter.core.content import Text
 from polymeter.core.errors import PlanError
 from polymeter.core.request import Message, Request
+from polymeter.core.settings.choice_orders import Order, in_order
 from polymeter.core.settings.repeats import repeats_of
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.metrics.basic import MEAN
@@ -128,11 +130,31 @@ def chosen(answer: str, choices: Sequence[str]) -> ChoiceReading:
     return reading if reading.index is None else replace(reading, index=offered(choices)[reading.index])
 
 
+def shown_choices(choices: Sequence[str], order: Order) -> Sequence[str]:
+    """The choices of a row in an order. Empty ones, which are not shown, keep their places."""
+    if not order:
+        return choices
+    shown = copy.copy(list(choices) if isinstance(choices, tuple) else choices)
+    places = offered(choices)
+    for place, source in zip(places, in_order(places, order), strict=True):
+        shown[place] = choices[source]  # type: ignore[index]
+    return shown
+
+
+def shown_places(indices: Sequence[int], choices: Sequence[str], order: Order) -> list[int]:
+    """The indices of choices of a row, as they are in an order."""
+    if not order:
+        return list(indices)
+    places = offered(choices)
+    moved = {source: place for place, source in zip(places, in_order(places, order), strict=True)}
+    return [moved.get(index, index) for index in indices]
+
+
 def _ask(task: _Lettered, sample: Sample) -> RolloutSteps:
     questions = task.questions
     origin = questions.provenance.origin(sample, questions.settings.raw)
     row = questions.prompt.row(sample)
-    choices = task.choices(row)
+    choices = shown_choices(task.choices(row), sample.order)
     messages = yield from questions.prompt.conversation(sample, origin)
     if task.right is not None:
         task.right.of(sample, row)  # a row whose target names no choice is refused before it is sent
@@ -162,11 +184,12 @@ def _with_options(messages: Sequence[Message], options: str) -> tuple[Message, .
 
 def _score(task: _Lettered, sample: Sample, rollout: Rollout) -> Score:
     row = task.questions.prompt.row(sample)
-    choices, target = task.choices(row), task.target(row)
+    written, target = task.choices(row), task.target(row)
+    choices = shown_choices(written, sample.order)
     answers = [str(text) for text in texts_of(rollout)]
     reading = chosen(answers[0] if answers else "", choices)
     prediction = _NO_CHOICE if reading.index is None else reading.index
-    indices = choice_indices(target, choices)
+    indices = shown_places(choice_indices(target, written), written, sample.order)
     values = {(metric.name, NO_FILTER): _value(metric.name, indices, prediction, row) for metric in task.metrics}
     return Score(
         values,

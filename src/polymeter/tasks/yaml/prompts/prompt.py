@@ -122,7 +122,8 @@ class PromptBuilder:
     def before(self, sample: Sample) -> str:
         """The text before the question: description and examples."""
         description = str(self.description(self.row(sample))) if self.description else ""
-        return description + self.fewshot(sample) if self.fewshot else description
+        # Examples are drawn, and left out, by the question as its author wrote it.
+        return description + self.fewshot(sample.original or sample) if self.fewshot else description
 
     def visuals(self, sample: Sample) -> tuple[Part, ...]:
         """Media before the text."""

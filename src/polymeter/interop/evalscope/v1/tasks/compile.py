@@ -20,10 +20,11 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.needs import Needs
-from polymeter.core.task import ReadingRules, Result, SampleView, Task, TaskSpec
+from polymeter.core.task import ReadingRules, Result, Samples, SampleView, Task, TaskSpec
 from polymeter.core.task import Sample as Row
 from polymeter.core.text.codec import jsonable
 from polymeter.guests import contained
+from polymeter.interop.evalscope.choices.adapters_1x import in_order_of, sample_orders
 from polymeter.interop.evalscope.tasks.index import with_protocol
 from polymeter.interop.evalscope.tasks.scoring.reduction import Reduce
 from polymeter.interop.evalscope.v1.tasks.conversion import parameters_of, request_messages
@@ -117,6 +118,14 @@ def task_of(
         context.seed,
         repeats,
     )
+
+    def row_functions(of: Samples) -> RowFunctions:
+        return RowFunctions(
+            full_doc=lambda index: of[index].full_doc(),
+            target=lambda index: target_of(in_order_of(samples[of[index].index], of[index].order)),
+            choices=lambda index: in_order_of(samples[of[index].index], of[index].order).choices or None,
+        )
+
     modalities = _modalities(benchmark)
     rows = AdapterRows(benchmark, repeats)
     roles = frozenset({"judge"} if any(map(is_judged, adapters)) else ())
@@ -128,11 +137,7 @@ def task_of(
         score=partial(score_rollout, benchmark, inference),
         reduce=reduce(inference),
         finish=partial(_finish, adapter),
-        row_functions=RowFunctions(
-            full_doc=lambda index: rows[index].full_doc(),
-            target=lambda index: target_of(samples[index]),
-            choices=lambda index: samples[index].choices or None,
-        ),
+        row_functions=row_functions(rows),
         parameters=(parameters_of(benchmark.kind, settings.generation, settings.defaults, None),),
         fingerprint=fingerprint([_digest_of(benchmark)]),
         score_digest=score_digest,
@@ -146,6 +151,7 @@ def task_of(
         findings=tuple(_findings(spec, benchmark, rows)),
         showing=_stated_showing(benchmark),
         has_rounds=any(map(has_rounds, adapters)),
+        choice_orders=partial(sample_orders, spec.name, samples, row_functions),
     )
 
 

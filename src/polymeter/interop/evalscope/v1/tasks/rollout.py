@@ -15,6 +15,7 @@ from polymeter.core.request import Origin, Request, Response
 from polymeter.core.task import RolloutSteps
 from polymeter.core.task import Sample as Row
 from polymeter.guests import seeded
+from polymeter.interop.evalscope.choices.adapters_1x import in_order_of
 from polymeter.interop.evalscope.v1.tasks.model import Model, ModelSettings, NeedsAnswer
 from polymeter.interop.evalscope.v1.types.samples import Sample
 from polymeter.interop.evalscope.v1.types.state import TaskState
@@ -83,7 +84,7 @@ class Inference:
 
     def _run(self, row: Row, answered: Sequence[tuple[Request, Response]]) -> TaskState | Request:
         """Run the author's code: up to its end, or up to the first question without an answer."""
-        sample = copy.deepcopy(self.samples[row.index])
+        sample = copy.deepcopy(in_order_of(self.samples[row.index], row.order))
         origin = Origin(
             self.benchmark,
             row.id,

@@ -12,6 +12,7 @@ from polymeter.core.errors import ScoreError, UnscoredError, boundary
 from polymeter.core.task import MetricKey, Rollout, Score
 from polymeter.core.task import Sample as Row
 from polymeter.core.text.codec import jsonable
+from polymeter.interop.evalscope.choices.adapters_1x import in_order_of
 from polymeter.interop.evalscope.v1.constants import ScoreStatus
 from polymeter.interop.evalscope.v1.tasks.guest import OpenAdapter
 from polymeter.interop.evalscope.v1.tasks.hooks import has_rounds
@@ -53,7 +54,7 @@ def score_rollout(benchmark: OpenAdapter, inference: Inference, row: Row, rollou
     score.value = _numbers(score.value, benchmark.name)
     if not score.status.is_usable:
         raise UnscoredError(_why(score))
-    kept = plain_score(sample_score, benchmark.samples[row.index])
+    kept = plain_score(sample_score, in_order_of(benchmark.samples[row.index], row.order))
     values: dict[MetricKey, Any] = dict(_named_as_results(score.value))
     is_judged = score.judge_summary is not None or (score.metadata or {}).get("source") == "llm_judge"
     kept_whole = {} if _is_json(kept) or is_judged else {_SCORE_KEY: kept}
