@@ -23,7 +23,7 @@ from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.media.shown_images import rate_identity
 from polymeter.core.model import ModelTraits
 from polymeter.core.records.truncation import PROMPT
-from polymeter.core.request import Generate, Output, Parameters, Request, Usage
+from polymeter.core.request import Generate, Message, Output, Parameters, Request, Usage
 from polymeter.models.endpoint.addresses import checked_address
 from polymeter.models.endpoint.errors import EndpointError
 from polymeter.models.endpoint.hosted import (
@@ -55,6 +55,10 @@ _TAKEN = frozenset(
     }
 )  # fmt: skip
 _SILENT_BLOCKS = frozenset({"text", "thinking", "redacted_thinking"})
+_BLOCKS = "content"
+"""The name, in what is carried with a turn, of the answer's blocks."""
+_THOUGHTS = frozenset({"thinking", "redacted_thinking"})
+_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 _FINISHES = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -152,6 +156,8 @@ class AnthropicModel(HostedModel):
             modalities={"text": True, "image": True, "audio": False, "video": video == "frames"},
             is_endpoint=True,
             whole_videos=False,
+            calls_tools=True,
+            tool_media="inline",
         )
 
     @property
@@ -204,6 +210,7 @@ class AnthropicModel(HostedModel):
         if self._thinking is not None:
             body["thinking"] = self._thinking
         body |= self._sampling(parameters)[0]
+        body |= _tools(parameters)
         body |= {name: value for name, value in parameters.extra.items() if name in _TAKEN}
         if self._effort:
             body["output_config"] = {"effort": self._effort, **body.get("output_config", {})}
@@ -212,7 +219,7 @@ class AnthropicModel(HostedModel):
 
     def _messages(self, turns: Sequence[HostedTurn]) -> list[dict[str, Any]]:
         written: list[dict[str, Any]] = [
-            {"role": turn.role, "content": [block for part in turn.parts for block in self._blocks(part)]}
+            {"role": turn.role, "content": [block for part in turn.parts for block in self._turn_blocks(part)]}
             for turn in turns
         ]
         messages = [message for message in written if message["content"]]
@@ -222,6 +229,24 @@ class AnthropicModel(HostedModel):
         if messages[-1]["role"] == "assistant" and last["type"] == "text":
             last["text"] = last["text"].rstrip()  # the API rejects a beginning of an answer that ends in white space
         return messages
+
+    def _turn_blocks(self, part: Part | Message) -> list[dict[str, Any]]:
+        """The blocks of a part, of a tool's result, or of a turn with calls: the API's own ones where it gave them,
+        because it demands the signed thoughts before a call back.
+        """
+        if not isinstance(part, Message):
+            return self._blocks(part)
+        blocks = [block for piece in part.parts for block in self._blocks(piece)]
+        if part.role == "tool":
+            shown = {"content": blocks} if blocks else {}
+            return [{"type": "tool_result", "tool_use_id": part.call_id, **shown}]
+        if part.carried:
+            return [dict(block) for block in part.carried[_BLOCKS]]
+        calls = [
+            {"type": "tool_use", "id": call.id, "name": call.sent_name, "input": call.sent_arguments}
+            for call in part.calls
+        ]
+        return blocks + calls
 
     def _blocks(self, part: Part) -> list[dict[str, Any]]:
         if isinstance(part, Text):  # the API rejects a text of white space only
@@ -354,6 +379,7 @@ class AnthropicModel(HostedModel):
             finish_reason=None if reason is None else _FINISHES.get(reason, reason),
             usage=_usage(answer.get("usage")),
             cut=_cut(answer.get("context_management")),
+            carried={_BLOCKS: blocks} if calls and any(block.get("type") in _THOUGHTS for block in blocks) else None,
         )
 
     def _text(self, block: Mapping[str, Any], name: str) -> str:
@@ -375,6 +401,18 @@ class AnthropicModel(HostedModel):
             raise incomplete("neither a text nor why the model stopped", where=self._label)
         if kinds - _SILENT_BLOCKS and not offers_tools:
             raise malformed("no block of the content is text", where=self._label)
+
+
+def _tools(parameters: Generate) -> dict[str, Any]:
+    """The tools and the choice in the API's form."""
+    if not parameters.tools:
+        return {}
+    tools = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.schema} for tool in parameters.tools
+    ]
+    choice = parameters.tool_choice
+    named = {"type": _CHOICES[choice]} if choice in _CHOICES else {"type": "tool", "name": choice}
+    return {"tools": tools, "tool_choice": named}
 
 
 def _thinking(wanted: int | str | None, label: str) -> tuple[dict[str, Any] | None, int]:

@@ -52,7 +52,9 @@ def test_an_answer_with_all_that_is_told_of_it() -> None:
     }
     reply["choices"][0]["finish_reason"] = "tool_calls"
     calls = (Call("1", "f", {}, ""),)
-    assert output_of(reply) == Output("four", (), (), "2 + 2", calls, "tool_calls", Usage(9, 5, 4, 8))
+    carried = {"reasoning_content": "2 + 2"}
+    told = Output("four", (), (), "2 + 2", calls, "tool_calls", Usage(9, 5, 4, 8), carried=carried)
+    assert output_of(reply) == told
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,24 @@ class Call:
     raw: str
     problem: str = ""
 
+    @property
+    def sent_name(self) -> str:
+        """The name by which an API is sent the call again. APIs accept no empty one."""
+        return self.name.strip() or "unnamed"
+
+    @property
+    def sent_arguments(self) -> Mapping[str, Any]:
+        """The arguments with which an API is sent the call again. APIs accept only an object, so arguments that could
+        not be read stand in one.
+        """
+        return {"unreadable": self.raw} if self.arguments is None else self.arguments
+
+    @property
+    def sent_text(self) -> str:
+        """``sent_arguments`` as text: what the model wrote, if that could be read."""
+        is_whole = self.arguments is not None and self.raw.strip()
+        return self.raw if is_whole else compact_json(self.sent_arguments)
+
 
 def read_call(call_id: Any, name: Any, written: Any) -> Call:
     """Read a call as a model or a server wrote it. Never raises.

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from polymeter.core.acting.schemas import check_tools
 from polymeter.core.content import Modality
 from polymeter.core.errors import PlanError, UnfitError
 from polymeter.core.media.showing import Showing
 from polymeter.core.model import Model, ModelTraits
 from polymeter.core.records.lint_finding import LintFinding
-from polymeter.core.request import RequestKind
+from polymeter.core.request import Generate, RequestKind
 from polymeter.core.text.phrases import first_of, in_words
 
 if TYPE_CHECKING:
@@ -116,6 +117,31 @@ def check_subtitles(task: Task, model: Model, name: str) -> None:
             f"Model {name!r} {how}, which task {task.spec.name!r} sets (video.subtitles is {rule.subtitles!r}).",
             hint=f"Choose another model, or --video subtitles={other}.{model.subtitles_hint}",
         )
+
+
+def check_offered_tools(task: Task) -> None:
+    """Refuse tools of a task, as far as they are known beforehand, that no model can be offered.
+
+    Raises:
+        PlanError: if a name or a schema cannot be used; see ``check_tools``.
+    """
+    for parameters in task.parameters:
+        if isinstance(parameters, Generate) and parameters.tools:
+            check_tools(parameters.tools, parameters.tool_choice, where=task.spec.name)
+
+
+def moved_results(tasks: Iterable[Task], model: Model, name: str) -> list[LintFinding]:
+    """A finding on tasks whose tools may return media, if a model is shown these in a message of the user."""
+    names = [task.spec.name for task in tasks if task.needs.has_tools]
+    if not names or model.traits.tool_media == "inline":
+        return []
+    return [
+        LintFinding(
+            "tool-media",
+            f"Model {name!r} is shown media in the results of tools ({first_of(names, 3)}) in a message of the user "
+            "behind them, because it accepts only text in a result.",
+        )
+    ]
 
 
 def video_showings(tasks: Iterable[Task]) -> list[Showing]:

@@ -9,7 +9,7 @@ import json
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -48,10 +48,12 @@ NEUTRAL_HERE = frozenset({*_NEUTRAL, *_HANDLED_ELSEWHERE})
 
 @dataclass(frozen=True, slots=True)
 class HostedTurn:
-    """The consecutive messages of one role as one; no text in it is empty."""
+    """The consecutive messages of one role as one; no text in it is empty. A message of the assistant with calls, or a
+    tool's result, which these APIs show as a part of the user's turn, stands among the parts whole.
+    """
 
     role: Literal["user", "assistant"]
-    parts: tuple[Part, ...]
+    parts: tuple[Part | Message, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,8 @@ class HostedModel(AsyncModel):
         """
         parameters = request.parameters
         if isinstance(parameters, Generate):
-            return HostedBody(self._body(request, parameters), offers_tools(parameters.extra, self._extra_body))
+            has_tools = bool(parameters.tools) or offers_tools(parameters.extra, self._extra_body)
+            return HostedBody(self._body(request, parameters), has_tools)
         if isinstance(parameters, GenerateImage):
             return HostedBody(self._image_body(request, parameters))
         raise ModelError(f"{self._title} returns text only, not {parameters.kind}.", where=self._label)
@@ -317,12 +320,16 @@ def turns_of(messages: Iterable[Message], *, title: str) -> tuple[str, list[Host
             if not all(isinstance(part, Text) for part in parts):
                 raise ModelError(f"{title} accepts no media in a system message.")
             system += [message.text] if message.text else []
-        elif message.role == "tool":
-            raise ModelError(f"{title} is sent no results of tools.")
-        elif parts and turns and turns[-1].role == message.role:
-            turns[-1] = HostedTurn(message.role, (*turns[-1].parts, *parts))
-        elif parts:
-            turns.append(HostedTurn(message.role, parts))
+            continue
+        role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
+        if message.calls or message.role == "tool":
+            added: tuple[Part | Message, ...] = (replace(message, parts=parts),)
+        else:
+            added = parts
+        if added and turns and turns[-1].role == role:
+            turns[-1] = HostedTurn(role, (*turns[-1].parts, *added))
+        elif added:
+            turns.append(HostedTurn(role, added))
     if not turns:
         raise ModelError("There is nothing to send: all messages are empty.")
     return "\n\n".join(system), turns

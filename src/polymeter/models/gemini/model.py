@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from polymeter.core.acting.results import media_after
 from polymeter.core.content import Media
 from polymeter.core.errors import DataError, PlanError
 from polymeter.core.media.shown_images import rate_identity
@@ -56,6 +58,8 @@ _IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp")
 _MOST_STOPS = 5
 _THINKING_ROOM = 8192
 _MIB = 1 << 20
+_FIRST_WITH_MEDIA = 3
+_CHOICES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 _HARMS = (
     "HARM_CATEGORY_HARASSMENT",
     "HARM_CATEGORY_HATE_SPEECH",
@@ -166,6 +170,8 @@ class GeminiModel(HostedModel):
             modalities={"text": True, "image": sees, "audio": sees, "video": sees},
             is_endpoint=True,
             whole_videos=sees and not sends_frames,
+            calls_tools=self._kind != "imagen",
+            tool_media="inline" if _shows_in_results(name) else "after",
         )
 
     @property
@@ -213,23 +219,17 @@ class GeminiModel(HostedModel):
         self, request: Request, parameters: Generate | GenerateImage, settings: Mapping[str, Any]
     ) -> dict[str, Any]:
         """The body of a request."""
-        system, turns = turns_of(request.messages, title=_TITLE)
+        is_inline = self.traits.tool_media == "inline"
+        system, turns = turns_of(request.messages if is_inline else media_after(request.messages), title=_TITLE)
         extra = {_camel(name): value for name, value in parameters.extra.items()}
-        body: dict[str, Any] = {
-            "contents": [
-                {
-                    "role": "model" if turn.role == "assistant" else "user",
-                    "parts": [piece for part in turn.parts for piece in self._writer.pieces(part)],
-                }
-                for turn in turns
-            ]
-        }
+        body: dict[str, Any] = {"contents": self._writer.contents(turns)}
         self._check_size(body)
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
         if self._safety:
             body["safetySettings"] = self._safety
-        body |= {name: value for name, value in extra.items() if name in _TOP}
+        body |= _tools(parameters) if isinstance(parameters, Generate) else {}
+        body |= {name: value for name, value in extra.items() if name in _TOP and name not in body}
         settings = {**settings, **{name: value for name, value in extra.items() if name in _GENERATION}}
         if parameters.seed is not None:
             settings["seed"] = parameters.seed
@@ -262,6 +262,7 @@ class GeminiModel(HostedModel):
 
     def _check_size(self, body: Mapping[str, Any]) -> None:
         pieces = [piece for content in body["contents"] for piece in content["parts"]]
+        pieces += [piece for each in pieces for piece in each.get("functionResponse", {}).get("parts", ())]
         size = sum(len(piece["inlineData"]["data"]) for piece in pieces if "inlineData" in piece)
         if size > self._most_bytes:
             raise DataError(
@@ -356,6 +357,25 @@ class GeminiModel(HostedModel):
 
     def _read(self, answer: Mapping[str, Any], *, offers_tools: bool) -> Output:
         return read_output(answer, where=self._label, offers_tools=offers_tools)
+
+
+def _shows_in_results(name: str) -> bool:
+    """Return whether a model is shown media inside of a tool's result. The API knows that since Gemini 3."""
+    generation = re.search(r"gemini-(\d+)", name)
+    return generation is not None and int(generation[1]) >= _FIRST_WITH_MEDIA
+
+
+def _tools(parameters: Generate) -> dict[str, Any]:
+    """The tools and the choice in the API's form."""
+    if not parameters.tools:
+        return {}
+    declared = [
+        {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.schema}
+        for tool in parameters.tools
+    ]
+    choice = parameters.tool_choice
+    named = {"mode": _CHOICES[choice]} if choice in _CHOICES else {"mode": "ANY", "allowedFunctionNames": [choice]}
+    return {"tools": [{"functionDeclarations": declared}], "toolConfig": {"functionCallingConfig": named}}
 
 
 def _thinking(wanted: int | str | None) -> tuple[dict[str, Any], int]:

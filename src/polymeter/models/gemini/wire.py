@@ -14,13 +14,16 @@ from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import ModelError
 from polymeter.core.media.showing import stated
 from polymeter.core.media.sources import mime_of_suffix
-from polymeter.core.request import Output, Usage
+from polymeter.core.request import Message, Output, Usage
+from polymeter.models.endpoint.hosted import HostedTurn
 from polymeter.models.endpoint.media import Encoded, MediaEncoder, decode_received, fetched_there, subtitles_beside
 from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PILImage
 
+_PARTS = "parts"
+"""The name, in what is carried with a turn, of the answer's parts."""
 _FINISHES = {"STOP": "stop", "MAX_TOKENS": "length", "CONTINUATION": "length"}
 _BROKEN = frozenset({"OTHER", "MALFORMED_RESPONSE", "FINISH_REASON_UNSPECIFIED", "IMAGE_OTHER", "NO_IMAGE"})
 _REFUSED = frozenset(
@@ -51,6 +54,43 @@ class PartWriter:
         self._encoder = encoder
         self._sends_frames = sends_frames
         self._fps = fps
+
+    def contents(self, turns: Sequence[HostedTurn]) -> list[dict[str, Any]]:
+        """Turns as the API's contents. A result names its call's tool, and its id only if the API gave one."""
+        called: dict[str, dict[str, Any]] = {}
+        contents = []
+        for turn in turns:
+            pieces: list[dict[str, Any]] = []
+            for part in turn.parts:
+                if not isinstance(part, Message):
+                    pieces += self.pieces(part)
+                elif part.role == "tool":
+                    pieces.append(self._result(part, called.get(part.call_id, {"name": "unnamed"})))
+                else:
+                    written, named = self._calls(part)
+                    pieces += written
+                    called |= named
+            contents.append({"role": "model" if turn.role == "assistant" else "user", "parts": pieces})
+        return contents
+
+    def _calls(self, message: Message) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+        """A turn with calls, and by which name and id the results name each: the API's own parts where it gave them,
+        because it demands their signatures back.
+        """
+        if message.carried:
+            own = [dict(piece) for piece in message.carried[_PARTS]]
+            functions = [piece["functionCall"] for piece in own if "functionCall" in piece]
+        else:
+            functions = [{"name": call.sent_name, "args": call.sent_arguments} for call in message.calls]
+            own = [piece for part in message.parts for piece in self.pieces(part)]
+            own += [{"functionCall": function} for function in functions]
+        names = [{key: each[key] for key in ("id", "name") if each.get(key)} for each in functions]
+        return own, {call.id: name for call, name in zip(message.calls, names, strict=False)}
+
+    def _result(self, message: Message, named: Mapping[str, Any]) -> dict[str, Any]:
+        response: dict[str, Any] = {**named, "response": {"result": message.text}}
+        media = [piece for part in message.parts if not isinstance(part, Text) for piece in self.pieces(part)]
+        return {"functionResponse": {**response, "parts": media} if media else response}
 
     def pieces(self, part: Part) -> list[dict[str, Any]]:
         """A part as one part of the API or, for the frames of a video, as several."""
@@ -141,7 +181,12 @@ def read_output(answer: Mapping[str, Any], *, where: str, offers_tools: bool = F
         calls=calls,
         finish_reason="tool_calls" if calls and finish == "stop" else finish,
         usage=_usage(answer.get("usageMetadata")),
+        carried={_PARTS: [part for part in parts if _is_sent_back(part)]} if calls else None,
     )
+
+
+def _is_sent_back(part: Mapping[str, Any]) -> bool:
+    return not part.get("thought") and "inlineData" not in part
 
 
 def _content_parts(candidate: Mapping[str, Any], where: str) -> list[dict[str, Any]]:

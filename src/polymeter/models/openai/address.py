@@ -21,7 +21,7 @@ _OPENAI_HOST = "api.openai.com"
 _AZURE_HOSTS = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _BETWEEN = re.compile(r",(?!.*@)|,(?=\s*https?://)")
 """The commas between addresses; a user may hold others."""
-_OPERATIONS = ("/chat/completions", "/completions", "/models", "/images/generations", "/images/edits")
+_OPERATIONS = ("/chat/completions", "/responses", "/completions", "/models", "/images/generations", "/images/edits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Address:
     Attributes:
         base_url: What the URLs have in common, without secrets.
         chat_url: Where chats are sent.
+        responses_url: Where chats are sent in the form of OpenAI's API of responses.
         completions_url: Where texts to be continued are sent.
         models_url: Where the models are listed.
         generations_url: Where images are requested.
@@ -45,6 +46,7 @@ class Address:
 
     base_url: str
     chat_url: str = field(repr=False)
+    responses_url: str = field(repr=False)
     completions_url: str = field(repr=False)
     models_url: str = field(repr=False)
     generations_url: str = field(repr=False)
@@ -125,6 +127,7 @@ def find_address(
     return Address(
         hide_secrets(base),
         f"{stem}/chat/completions{query}",
+        f"{azure or base}{'/openai' if azure else ''}/responses{query}",
         f"{stem}/completions{query}",
         f"{base}/openai/models{query}" if azure else f"{base}/models{query}",
         f"{stem}/images/generations{query}",

@@ -15,11 +15,13 @@ from polymeter.core.errors import ModelError
 from polymeter.core.request import Output, Usage
 from polymeter.models.endpoint.errors import error_of
 from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
-from polymeter.models.openai.content import dumps
+from polymeter.models.openai.content import BESIDE_CALLS, dumps
 
 _LENGTH_REASONS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 _CALL_REASONS = ("tool_calls", "function_call")
 _BROKEN_REASONS = ("abort", "cancelled", "error", "insufficient_system_resource", "timeout")
+_CARRIED = ("reasoning_content", "reasoning", "reasoning_details")
+_OF_CALLS = frozenset({"id", "type", "function", "index"})
 _REASONING_TYPES = ("thinking", "reasoning")
 
 
@@ -118,7 +120,21 @@ def _output(choice: Mapping[str, Any], usage: Usage | None, where: str, *, offer
         calls=calls,
         finish_reason="length" if reason in _LENGTH_REASONS else reason,
         usage=usage,
+        carried=_carried(message) if calls else None,
     )
+
+
+def _carried(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The fields that a server requires back with a turn that calls tools: reasoning by the server's own name for it,
+    and fields beside the calls, such as the signatures of Gemini's models behind this API.
+    """
+    carried = {name: message[name] for name in _CARRIED if message.get(name)}
+    beside = [
+        {name: value for name, value in call.items() if name not in _OF_CALLS}
+        for call in message["tool_calls"]
+        if isinstance(call, dict)
+    ]
+    return {**carried, **({BESIDE_CALLS: beside} if any(beside) else {})} or None
 
 
 def _message_of_choice(choice: Mapping[str, Any], where: str) -> Mapping[str, Any]:

@@ -57,6 +57,18 @@ class Client:
         """
         return await self._ask(self.address.chat_url, _json(b',"messages":', messages), settings)
 
+    async def response(self, items: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Request the next items of a conversation, by OpenAI's API of responses.
+
+        Args:
+            items: A JSON list.
+            settings: The rest of the body.
+
+        Raises:
+            ModelError: if there is no answer.
+        """
+        return await self._ask(self.address.responses_url, _json(b',"input":', items), settings)
+
     async def completion(self, prompt: bytes, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Request the continuation of a text.
 

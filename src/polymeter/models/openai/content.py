@@ -13,11 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
+from polymeter.core.acting.results import media_after
 from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.errors import ModelError
 from polymeter.core.request import Message
 from polymeter.models.endpoint.media import Encoded, MediaEncoder, Piece, fetched_there
 from polymeter.models.openai.settings import DETAILS, OpenAISettings
+
+BESIDE_CALLS = "beside_calls"
+"""The name, in what is carried with a turn, of the fields that stand beside each of its calls."""
 
 
 @dataclass(eq=False)
@@ -39,7 +43,6 @@ class ContentWriter:
     def __init__(self, settings: OpenAISettings, media: MediaEncoder) -> None:
         self._settings = settings
         self._media = media
-        self._detail = _detail(settings.image_detail)
         self._held: WeakValueDictionary[int, Content] = WeakValueDictionary()
 
     def shared(self, messages: Sequence[Message]) -> Content:
@@ -63,7 +66,7 @@ class ContentWriter:
             PlanError: if a package that a medium needs is not installed.
         """
         pieces: list[Piece] = []
-        for message in messages:
+        for message in media_after(messages):
             pieces += (b"," if pieces else b"[", *self._message(message))
         return b"".join((*pieces, b"]")) if pieces else b"[]"
 
@@ -82,18 +85,26 @@ class ContentWriter:
     def _message(self, message: Message) -> Iterator[Piece]:
         role = self._settings.system_role if message.role == "system" else message.role
         yield b'{"role":%s,"content":' % dumps(role)
+        if message.calls and not message.parts:
+            yield b"null"
+            yield _calls(message)
+            return
+        yield from self._content(message)
+        yield _calls(message)
+
+    def _content(self, message: Message) -> Iterator[Piece]:
+        """The content of a message: one text, or a list of items."""
         has_items = message.is_listed and len(message.parts) > 1
         if not has_items and all(isinstance(part, Text) for part in message.parts):
             yield dumps(message.text)
-        else:
-            before = b"["
-            for part in message.parts:
-                for item in self._part(part):
-                    yield before
-                    yield from item
-                    before = b","
-            yield b"]" if before == b"," else b"[]"
-        yield b"}"
+            return
+        before = b"["
+        for part in message.parts:
+            for item in self._part(part):
+                yield before
+                yield from item
+                before = b","
+        yield b"]" if before == b"," else b"[]"
 
     def decodes(self, medium: Media) -> bool:
         """Return whether a medium is not sent unchanged."""
@@ -106,7 +117,7 @@ class ContentWriter:
 
     def _part(self, part: Part) -> Iterator[Sequence[Piece]]:
         if isinstance(part, Text):
-            yield (dumps({"type": "text", "text": part.text}),)
+            yield self._text(part.text)
         elif isinstance(part, Image):
             yield self._image(_remote(part) or self._media.image(part).data_url, part)
         elif isinstance(part, Audio):
@@ -120,12 +131,39 @@ class ContentWriter:
         else:
             for piece in self._media.video(part):
                 if isinstance(piece, str):
-                    yield (dumps({"type": "text", "text": piece}),)
+                    yield self._text(piece)
                 else:
                     yield _sound(piece) if piece.is_sound else self._image(piece.data_url)
 
+    def _text(self, text: str) -> Sequence[Piece]:
+        return (dumps({"type": "text", "text": text}),)
+
     def _image(self, url: Sequence[Piece], image: Image | None = None) -> Sequence[Piece]:
-        return _linked(b"image_url", url, self._detail or _written_detail(image))
+        detail = self._detail_of(image)
+        return _linked(b"image_url", url, b',"detail":%s' % dumps(detail) if detail else b"")
+
+    def _detail_of(self, image: Image | None) -> str:
+        """The ``detail`` of an image: the model's argument, else the one in the item of a message that an author wrote;
+        empty: none.
+        """
+        item = image.given.item if image is not None and image.given is not None else None
+        written = item.get("detail") if item else None
+        return self._settings.image_detail or (str(written) if written in DETAILS else "")
+
+
+def _calls(message: Message) -> bytes:
+    """The end of a message: its calls, the id of the call that it answers, and what the server requires back."""
+    more: dict[str, Any] = {"tool_call_id": message.call_id} if message.role == "tool" else {}
+    if message.calls:
+        carried = dict(message.carried or {})
+        beside = carried.pop(BESIDE_CALLS, None) or [{}] * len(message.calls)
+        functions = [{"name": call.sent_name, "arguments": call.sent_text} for call in message.calls]
+        more |= carried
+        more["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": function, **other}
+            for call, function, other in zip(message.calls, functions, beside, strict=False)
+        ]
+    return b",%s" % dumps(more)[1:] if more else b"}"
 
 
 def dumps(value: Any) -> bytes:
@@ -140,17 +178,6 @@ def _sound(encoded: Encoded) -> Sequence[Piece]:
 
 def _linked(kind: bytes, url: Sequence[Piece], more: bytes = b"") -> Sequence[Piece]:
     return b'{"type":"%s","%s":{"url":"' % (kind, kind), *url, b'"%s}}' % more
-
-
-def _detail(detail: str) -> bytes:
-    return b',"detail":%s' % dumps(detail) if detail else b""
-
-
-def _written_detail(image: Image | None) -> bytes:
-    """The ``detail`` of an image that stands in the item of a message which its author wrote."""
-    item = image.given.item if image is not None and image.given is not None else None
-    detail = item.get("detail") if item else None
-    return _detail(detail) if detail in DETAILS else b""
 
 
 def _remote(part: Image | Audio | Video) -> Sequence[bytes] | None:

@@ -44,6 +44,8 @@ from polymeter.models.openai.images import ImageCall, ImageMaker
 from polymeter.models.openai.likelihood import Context, Likelihood, Ways
 from polymeter.models.openai.preflight import ask_little, check_all
 from polymeter.models.openai.quirks import Quirks, refuses_several
+from polymeter.models.openai.responses import LENGTH_KEY as RESPONSES_LENGTH_KEY
+from polymeter.models.openai.responses import NO_SEED, ItemWriter, read_response, stateless
 from polymeter.models.openai.settings import DETAILS, MEANINGLESS, Api, OpenAISettings, Way
 from polymeter.models.video_parts import ALL_WAYS
 
@@ -84,7 +86,8 @@ class OpenAIModel(AsyncModel):
         organization: Sent as ``OpenAI-Organization``.
         azure_endpoint: An Azure resource, instead of a base URL.
         api_version: Azure's API version; default: ``OPENAI_API_VERSION``.
-        api: ``chat``; ``completions`` for base models that continue text; ``images`` for models that make only images.
+        api: ``chat``; ``responses`` for OpenAI's newer API, which shows images in the results of tools;
+            ``completions`` for base models that continue text; ``images`` for models that make only images.
             Default: ``images`` for models whose names say so, else ``chat``.
         images_via: How images are requested: ``images`` (``/images/generations`` and ``/images/edits``), or ``chat``
             for servers that put them into the messages of a chat.
@@ -152,7 +155,13 @@ class OpenAIModel(AsyncModel):
             api_version=str(api_version),
         )
         self.address = ",".join(sorted(address.base_url for address in addresses))
-        effort = {"reasoning_effort": reasoning_effort} if reasoning_effort else {}
+        of_responses = api == "responses"
+        if of_responses and video == "url":
+            raise PlanError("OpenAI's API of responses accepts no whole videos.", where="--model-args video")
+        effort: dict[str, Any] = {"reasoning_effort": reasoning_effort} if reasoning_effort else {}
+        if of_responses:
+            effort = {"reasoning": {"effort": reasoning_effort}} if reasoning_effort else {}
+            effort |= stateless(str(name), is_hosted=addresses[0].is_hosted)
         omitted = omit.split(",") if isinstance(omit, str) else omit
         self._settings = OpenAISettings(
             name=str(name),
@@ -172,6 +181,8 @@ class OpenAIModel(AsyncModel):
         length_key = max_tokens_key
         if max_tokens_key == "auto":
             length_key = _HOSTED_LENGTH_KEY if addresses[0].is_hosted else _LENGTH_KEY
+        if of_responses:
+            length_key = RESPONSES_LENGTH_KEY
         # Shared by all addresses: restrictions of one server, and the way to get log-probabilities, would otherwise
         # make an answer depend on its address.
         self._quirks = Quirks(length_key)
@@ -184,7 +195,7 @@ class OpenAIModel(AsyncModel):
             fps=fps,
             accepts_sound=self.traits.modalities.get("audio") is not False,
         )
-        self._writer = ContentWriter(self._settings, self._media)
+        self._writer = (ItemWriter if of_responses else ContentWriter)(self._settings, self._media)
         self._connect(addresses[0])
         self._instances = tuple(self._at(address) for address in addresses) if len(addresses) > 1 else ()
 
@@ -258,9 +269,10 @@ class OpenAIModel(AsyncModel):
             return ignored_settings(self._settings, parameters)
         values = {"temperature": parameters.temperature, "top_p": parameters.top_p}
         refused = self._client.quirks.refused
-        return self._settings.ignored(parameters) | {
-            name: reason for name, reason in refused.items() if values.get(name) is not None
-        }
+        ignored = self._settings.ignored(parameters)
+        if self._settings.api == "responses" and parameters.seed is not None and parameters.temperature != 0:
+            ignored["seed"] = NO_SEED
+        return ignored | {name: reason for name, reason in refused.items() if values.get(name) is not None}
 
     def decodes(self, medium: Media) -> bool:
         """Media that are not sent unchanged."""
@@ -291,7 +303,7 @@ class OpenAIModel(AsyncModel):
         else:
             content = self._writer.shared(request.messages)
         settings = self._settings.of(parameters)
-        if self._settings.api == "chat" and self.sends_stops is False:
+        if self._settings.api == "responses" or (self._settings.api == "chat" and self.sends_stops is False):
             settings.pop("stop", None)  # the answer is cut when it is read, behind its reasoning
         return OpenAIBody(content, settings, n_words=n_words(request))
 
@@ -326,7 +338,8 @@ class OpenAIModel(AsyncModel):
         if prepared.drawing is not None:
             repeats = [request.parameters for request in requests if isinstance(request.parameters, GenerateImage)]
             return await self._maker.answer_repeats(repeats, prepared.drawing)
-        outputs = await self._at_once(len(requests), prepared) if self._client.quirks.takes_n else []
+        takes_n = self._client.quirks.takes_n and self._settings.api != "responses"
+        outputs = await self._at_once(len(requests), prepared) if takes_n else []
         responses = [Response((output,)) for output in outputs[: len(requests)]]
         alone = (response_or_error(self.respond_prepared(request, prepared)) for request in requests[len(responses) :])
         return [*responses, *await asyncio.gather(*alone)]
@@ -377,7 +390,8 @@ class OpenAIModel(AsyncModel):
 
     async def _generate(self, parameters: Generate, prepared: OpenAIBody) -> Output:
         settings = dict(prepared.settings)
-        if parameters.seed is not None and "seed" not in self._settings.omit:
+        has_seed = parameters.seed is not None and self._settings.api != "responses"
+        if has_seed and "seed" not in self._settings.omit:
             settings["seed"] = parameters.seed
         return (await self._ask(settings, prepared))[0]
 
@@ -393,13 +407,15 @@ class OpenAIModel(AsyncModel):
         return outputs
 
     async def _ask(self, settings: Mapping[str, Any], prepared: OpenAIBody) -> list[Output]:
-        send = self._client.completion if self._settings.api == "completions" else self._client.chat
-        payload = await send(prepared.content.text, settings)
-        outputs = read_outputs(
-            payload,
-            where=self._client.address.where,
-            offers_tools=offers_tools(settings, self._settings.extra_body),
-        )
+        client, where = self._client, self._client.address.where
+        has_tools = offers_tools(settings, self._settings.extra_body)
+        if self._settings.api == "responses":
+            payload = await client.response(prepared.content.text, settings)
+            outputs = [read_response(payload, where=where, offers_tools=has_tools)]
+        else:
+            send = client.completion if self._settings.api == "completions" else client.chat
+            payload = await send(prepared.content.text, settings)
+            outputs = read_outputs(payload, where=where, offers_tools=has_tools)
         sent = {**settings, **self._settings.extra_body}
         cut = cut_of(payload, sent, outputs[0].usage, prepared.n_words)
         return [replace(output, cut=cut) for output in outputs] if cut else outputs
@@ -417,7 +433,7 @@ def _traits(settings: OpenAISettings, logprobs: str) -> ModelTraits:
     is_completion = settings.api == "completions"
     requests: dict[RequestKind, bool] = {"generate": settings.api != "images"}
     modalities: dict[Modality, bool] = {"text": True}
-    if logprobs == "none" or settings.api == "images":
+    if logprobs == "none" or settings.api in ("images", "responses"):
         requests["loglikelihood"] = False
     if settings.api == "images" or settings.draws_in_chat:
         requests["generate_image"] = True
@@ -435,6 +451,8 @@ def _traits(settings: OpenAISettings, logprobs: str) -> ModelTraits:
         is_endpoint=True,
         is_completion=is_completion,
         whole_videos=settings.video == "url",
+        calls_tools=settings.api in ("chat", "responses"),
+        tool_media="inline" if settings.api == "responses" else "after",
     )
 
 

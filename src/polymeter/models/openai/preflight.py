@@ -112,6 +112,10 @@ async def _ask(client: Client, settings: OpenAISettings, settings_sent: Mapping[
         await _look_up(client, settings)
     elif settings.api == "completions":
         await client.completion(dumps("ping"), settings_sent)
+    elif settings.api == "responses":
+        await client.response(
+            dumps([{"role": "user", "content": "ping"}]), {**settings_sent, "max_tokens": _SEEN_TOKENS}
+        )
     else:
         payload = await client.chat(dumps([{"role": "user", "content": "ping"}]), settings_sent)
         client.quirks.shown += _answer_texts(payload)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from polymeter.core.acting.tools import TOOL_CHOICES
 from polymeter.core.request import Generate
 
-Api = Literal["chat", "completions", "images"]
+Api = Literal["chat", "responses", "completions", "images"]
 Way = Literal["prompt_logprobs", "echo", "first_token"]
 
 DETAILS = ("auto", "low", "high")
@@ -55,7 +56,7 @@ class OpenAISettings:
 
     Attributes:
         name: The model's name at the endpoint.
-        api: ``chat``, ``completions`` or ``images``.
+        api: ``chat``, ``responses``, ``completions`` or ``images``.
         draws_in_chat: Whether images are requested in a chat, and not at a separate URL.
         system_role: Name of the role of system prompts.
         image_detail: OpenAI's ``detail`` of images; empty: not sent.
@@ -113,8 +114,23 @@ class OpenAISettings:
             "stop": stops or None,
         }
         body.update({name: value for name, value in typed.items() if value is not None})
+        body |= self._tools(parameters)
         sent = {name: value for name, value in body.items() if name not in self.omit}
         return {**sent, **(parameters.extra.get(EXTRA_BODY) or {})}
+
+    def _tools(self, parameters: Generate) -> dict[str, Any]:
+        """The tools, and which of them is to be called. The two APIs write both a little differently."""
+        if not parameters.tools:
+            return {}
+        is_flat, choice = self.api == "responses", parameters.tool_choice
+        named: Any = choice
+        if choice not in TOOL_CHOICES:
+            named = {"type": "function", **({"name": choice} if is_flat else {"function": {"name": choice}})}
+        functions = [tool.as_function() for tool in parameters.tools]
+        tools = [
+            {"type": "function", **({**each, "strict": False} if is_flat else {"function": each})} for each in functions
+        ]
+        return {"tools": tools, "tool_choice": named}
 
 
 def _same_setting(name: str) -> set[str]:

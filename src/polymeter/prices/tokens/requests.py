@@ -63,6 +63,10 @@ def _messages(messages: Sequence[Message], rule: TokenRule) -> TokenCount:
     for message in messages:
         for part in message.parts:
             total += part_tokens(part, rule)
+        if message.calls:
+            # An API is sent its own form of a turn back where it gave one, with signed reasoning.
+            written = message.carried or [[call.sent_name, call.sent_arguments] for call in message.calls]
+            total += rule.text.of(json.dumps(written, default=str))
     return total
 
 
@@ -71,6 +75,8 @@ def _settings(request: Request, rule: TokenRule) -> TokenCount:
     if not isinstance(request.parameters, Generate):
         return TokenCount()
     read = {name: value for name, value in request.parameters.extra.items() if name in _IN_PROMPTS and value}
+    if request.parameters.tools:
+        read["tools"] = [tool.as_function() for tool in request.parameters.tools]
     return rule.text.of(json.dumps(read, default=str)) + _TOOLS if read else TokenCount()
 
 

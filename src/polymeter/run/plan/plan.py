@@ -23,7 +23,14 @@ from polymeter.core.options import RunOptions
 from polymeter.core.records.human_scores import HumanScores, refuse_on_repeats
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.settings.generated_code import refuse_generated_code
-from polymeter.core.settings.needs import check_needs, check_subtitles, ignored_settings, unfollowed_rules
+from polymeter.core.settings.needs import (
+    check_needs,
+    check_offered_tools,
+    check_subtitles,
+    ignored_settings,
+    moved_results,
+    unfollowed_rules,
+)
 from polymeter.core.task import Task, TaskSpec
 from polymeter.data.showing.row_subtitles import check_columns, subtitle_findings
 from polymeter.guests.door import in_mode
@@ -221,6 +228,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
             *ignored_settings(opened, plan.model, model_name(plan)),
             *passed_on(options.generation, opened, plan.model, model_name(plan)),
             *unfollowed_rules(opened, plan.model, model_name(plan)),
+            *moved_results(opened, plan.model, model_name(plan)),
             *_how_code_runs(opened),
             *(LintFinding("unused-data", sentence) for sentence in unused),
             *(LintFinding("missing-package", sentence) for sentence in missing_later(task.spec for task in opened)),
@@ -261,6 +269,7 @@ def compiled(
     read: dict[str, str] = {}
     with _placed(spec), in_mode("load"), guest_context_with(**surroundings, read_revisions=read):
         task = replace(format_of(spec).compile(spec, traits, context), revisions=read)
+        check_offered_tools(task)
         stated = protocol_findings(task, is_begun=shared.is_begun, is_limited=shared.limit is not None)
         task = replace(task, findings=(*task.findings, *stated))
         task = _with_reading(_with_showing(task, options, is_begun=shared.is_begun), traits, options)
