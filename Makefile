@@ -103,7 +103,7 @@ clean: ## remove caches and build output; keep .venv and runs/
 
 .venv/.installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,serve,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,speech,viewer,ray,wandb,mlflow,tensorboard,hub,modelscope,docs,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --editable '.[ocr,hf,serve,lora,image-gen,image-metrics,excel,anthropic,gemini,math,chinese,video,audio,speech,viewer,prices,ray,wandb,mlflow,tensorboard,hub,modelscope,docs,dev]' --constraint constraints.txt
 	@touch .venv/.installed .venv/.installed-demo .venv/.installed-demo-t2i .venv/.installed-dist
 
 .venv-lowest/.installed: pyproject.toml

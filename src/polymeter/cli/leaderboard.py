@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from polymeter.cli.forms import OutputForm, print_document, words
+from polymeter.cli.pairs import parse_prices
 from polymeter.cli.state import Debug
 
 
@@ -103,7 +104,7 @@ def leaderboard(
         paired=paired,
         allow=words(allow),
         x=None if x is None else x.value,
-        prices=dict(_price(text) for text in prices or ()),
+        prices=parse_prices(prices or (), "--price"),
     )
     document = board.document()
     form = OutputForm.json if as_json else form
@@ -116,20 +117,3 @@ def leaderboard(
         write_text(output, make_leaderboard_page(document))
         say(f"page     {output}", err=form is not OutputForm.text)
     return 0
-
-
-def _price(text: str) -> tuple[str, tuple[float, float]]:
-    from polymeter.core.errors import PlanError
-
-    name, _, numbers = text.rpartition("=")
-    try:
-        sent, answered = (float(number) for number in numbers.split("/"))
-    except ValueError:
-        sent = answered = -1.0
-    if not name or not 0 <= sent < float("inf") or not 0 <= answered < float("inf"):
-        raise PlanError(
-            f"{text!r} is not a price.",
-            where="--price",
-            hint="Write MODEL=IN/OUT, such as 'gpt-*=2.50/10': the price of a million tokens of input and of output.",
-        )
-    return name, (sent, answered)

@@ -132,7 +132,7 @@ def show_table(results: Mapping[str, Any]) -> None:
 
 
 def _show_results(result: RunResult) -> None:
-    from polymeter.report import endpoints, replica_summary
+    from polymeter.report import cost_summary, endpoints, replica_summary
 
     show_table(result.results)
     say(_counts(result.results))
@@ -141,6 +141,8 @@ def _show_results(result: RunResult) -> None:
         say(f"{'endpoint' if role == 'model' else role:<8} {summary}")
     if replicas := replica_summary(manifest):
         say(f"replicas {replicas}")
+    if cost := cost_summary(manifest, result.results):
+        say(f"cost     {cost}")
     say(f"results  {short(result.folder.results)}")
     if result.report.exists():
         say(f"report   {short(result.report)}")

@@ -160,6 +160,21 @@ def parse_places(texts: Iterable[str], option: str) -> dict[str, str]:
     return paths
 
 
+def parse_prices(texts: Iterable[str], option: str) -> dict[str, str]:
+    """The dictionary of ``MODEL=IN/OUT`` texts; only the last ``=`` of each counts, for names of models may hold one.
+
+    Raises:
+        PlanError: if a model is priced twice.
+    """
+    prices: dict[str, str] = {}
+    for text in texts:
+        name, _, price = text.rpartition("=")
+        if name in prices:
+            raise PlanError(f"{name!r} is given twice.", where=option)
+        prices[name] = price
+    return prices
+
+
 def require_paths(paths: Mapping[str, str], option: str) -> dict[str, str]:
     """Return the same paths by id, if those that are written as paths exist; any other may be an id of the hub.
 

@@ -20,7 +20,7 @@ import typer
 from polymeter.cli.completion import system_names
 from polymeter.cli.foreign_flags import written_count_or_share
 from polymeter.cli.options import count_or_all, number_or_auto
-from polymeter.cli.pairs import parse_dialect_options, parse_pairs, parse_places, require_paths
+from polymeter.cli.pairs import parse_dialect_options, parse_pairs, parse_places, parse_prices, require_paths
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -55,6 +55,7 @@ _OF_FIELDS: Mapping[str, tuple[Any, _Read]] = {
     **dict.fromkeys(("video", "image", "audio"), (list[str], _rule)),
     "dialect_options": (list[str], parse_dialect_options),
     "weights": (list[str], _weights),
+    "price": (list[str], parse_prices),
     "reasoning_tags": (str, lambda value, flag: value),
 }
 """Options whose type does not say how they are written: what typer gives, and how that is read."""

@@ -44,11 +44,13 @@ T = TypeVar("T", bound="Options")
 WHAT = "What to measure"
 HOW = "Settings that can change results"
 SPEED = "Speed and failures"
+COSTS = "Costs"
 OUTPUT = "Output"
 _RUN = ("run", "track")
 _CAPPED = (*_RUN, "resume", "score", "pairwise")
 SETTINGS = "settings file"
 """Stands among the commands of an option that a settings file may have."""
+_PRICED = (*_RUN, "resume", "score", "pairwise", SETTINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,19 +426,38 @@ class RunOptions(Options):
         "Stop before the cost of all models and parts of the run could exceed this many US dollars.",
         gt=0,
         allow_inf_nan=False,
-        flag=flag("--max-cost", panel=SPEED, metavar="USD", commands=_CAPPED),
+        flag=flag("--max-cost", panel=COSTS, metavar="USD", commands=_CAPPED),
     )
     max_tokens: Count | None = runtime(
         None,
         "The same for its tokens.",
-        flag=flag("--max-tokens", panel=SPEED, metavar="N", commands=_CAPPED),
+        flag=flag("--max-tokens", panel=COSTS, metavar="N", commands=_CAPPED),
     )
     max_time_s: float | None = runtime(
         None,
         "Stop when all its parts have lasted this long: 90s, 30m, 2h.",
         gt=0,
         allow_inf_nan=False,
-        flag=flag("--max-time", panel=SPEED, metavar="TIME", commands=_CAPPED),
+        flag=flag("--max-time", panel=COSTS, metavar="TIME", commands=_CAPPED),
+    )
+    price: dict[str, Any] = runtime(
+        dict,
+        "The prices of a million tokens of a model's prompts and answers, in US dollars: 'gpt-*=2.50/10'. They win "
+        "over files and lists.",
+        flag=flag("--price", panel=COSTS, metavar="MODEL=IN/OUT", commands=_PRICED),
+    )
+    prices: tuple[Path, ...] = runtime(
+        (),
+        "A file of prices, in the format of genai-prices, litellm or inspect_ai. It wins over the list of the "
+        "installed genai-prices.",
+        flag=flag("--prices", panel=COSTS, metavar="FILE", commands=_PRICED),
+    )
+    gpu_price: float | None = runtime(
+        None,
+        "The price of an hour of one GPU, in US dollars, for models on this machine; without GPUs, of the machine.",
+        ge=0,
+        allow_inf_nan=False,
+        flag=flag("--gpu-price", panel=COSTS, metavar="PRICE", commands=_PRICED),
     )
     pilot: Count | None = runtime(
         None,

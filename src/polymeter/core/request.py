@@ -235,10 +235,12 @@ class ChoiceLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts of one answer, without padding. ``None``: the backend does not say.
+    """Token counts of one answer, without padding, and its price. ``None``: the backend does not say.
 
-    ``reasoning_tokens`` are part of ``output_tokens``; ``cached_tokens`` (read from a prefix cache) and
-    ``cache_write_tokens`` (written to it) are part of ``input_tokens``.
+    ``reasoning_tokens`` and ``image_output_tokens`` (of images that were made) are part of ``output_tokens``;
+    ``cached_tokens`` (read from a prefix cache), ``cache_write_tokens`` (written to it), ``audio_tokens`` and
+    ``image_tokens`` are part of ``input_tokens``. ``cost`` is what the provider states that the answer costs, in US
+    dollars, and ``service_tier`` the class of service by which it charges.
     """
 
     input_tokens: int | None = None
@@ -246,6 +248,11 @@ class Usage:
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
+    audio_tokens: int | None = None
+    image_tokens: int | None = None
+    image_output_tokens: int | None = None
+    cost: float | None = None
+    service_tier: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

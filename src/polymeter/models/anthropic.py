@@ -449,4 +449,12 @@ def _usage(counts: Any) -> Usage:
     written = count(counts, "cache_creation_input_tokens")
     total = None if fresh is None else fresh + (written or 0) + (cached or 0)
     details = counts.get("output_tokens_details") if isinstance(counts, dict) else None
-    return Usage(total, count(counts, "output_tokens"), count(details, "thinking_tokens"), cached, written)
+    tier = counts.get("service_tier") if isinstance(counts, dict) else None
+    return Usage(
+        total,
+        count(counts, "output_tokens"),
+        count(details, "thinking_tokens"),
+        cached,
+        written,
+        service_tier=tier if isinstance(tier, str) and tier else None,
+    )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from polymeter.report.run.provenance import endpoints
     from polymeter.report.run.replicas import replica_summary
     from polymeter.report.run.truncation_text import truncation_warnings
+    from polymeter.report.run.usage_table import cost_summary
     from polymeter.report.table import Line, footnotes, table_lines
 
 _HOMES = {
@@ -29,6 +30,7 @@ _HOMES = {
         "to_text",
     ),
     "polymeter.report.run.replicas": ("replica_summary",),
+    "polymeter.report.run.usage_table": ("cost_summary",),
     "polymeter.report.run.truncation_text": ("truncation_warnings",),
     "polymeter.report.table": (
         "Line",
@@ -40,6 +42,7 @@ _HOMES = {
 __all__ = [
     "Failures",
     "Line",
+    "cost_summary",
     "endpoints",
     "failures_of",
     "footnotes",

@@ -10,12 +10,15 @@ from datetime import datetime
 from typing import Any
 
 from polymeter.core.errors import count as count  # noqa: PLC0414  (offered here too)
+from polymeter.core.records.usage import Cost
 
 DASH = "–"
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BIDI = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 _SMALLEST_PLAIN = 1e-4
 _UNITS = ("B", "kB", "MB", "GB", "TB")
+_SMALL = 0.1
+"""The amount of money from which on cents are enough."""
 
 
 def number(value: Any) -> str:
@@ -57,6 +60,23 @@ def latency(seconds: float) -> str:
     if seconds < 0.9995:
         return f"{1000 * seconds:.2g} ms" if seconds < 0.0995 else f"{1000 * seconds:.0f} ms"
     return duration(seconds)
+
+
+def money(cost: Cost) -> str:
+    """An amount in US dollars, or its range: ``$1.23``, ``$0.0012``, ``$1.20 to $2.40``, ``at least $1.20``."""
+    if cost.low is None:
+        return "unknown" if cost.high is None else f"at most {_dollars(cost.high)}"
+    if cost.high is None:
+        return f"at least {_dollars(cost.low)}"
+    low, high = _dollars(cost.low), _dollars(cost.high)
+    return low if low == high else f"{low} to {high}"
+
+
+def _dollars(amount: float) -> str:
+    """An amount in cents, or with two digits if it is less than ten cents."""
+    if not 0 < amount < _SMALL:
+        return f"${amount:,.2f}"
+    return f"${amount:.{1 - math.floor(math.log10(amount))}f}"
 
 
 def data_size(n_bytes: int) -> str:

@@ -422,6 +422,7 @@ class Execution:
                 *self._reduction.failures,
             ],
         )
+        self._manifest["sessions"][-1]["seconds"] = round(time.perf_counter() - self._started, 3)
         usage = usage_of_journal(journal, self._manifest)
         document[USAGE_BY_ROLE] = usage_document(usage)
         address_of = sessions.part_addresses(journal, self._manifest) if by_address else None
@@ -473,6 +474,7 @@ class Execution:
         manifest["ended"] = sessions.now()
         manifest["n_failed"] = n_failed
         manifest["seconds"] = round((manifest["seconds"] or 0.0) + seconds, 3)
+        manifest["sessions"][-1]["seconds"] = round(seconds, 3)
         if usage is None:
             with suppress(StorageError):  # rows that cannot be written have ended the run already
                 self._writer.flush()

@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
 from typing import Any
 
 from polymeter.core.errors import PlanError, PolymeterError, StorageError
@@ -20,6 +21,7 @@ from polymeter.guests.generators import dispatched
 from polymeter.run.execution import FETCHED_IMAGES, Execution, RunOutcome, Status
 from polymeter.run.finish import manifest as manifests
 from polymeter.run.finish import sessions
+from polymeter.run.finish.part_rates import part_rates
 from polymeter.run.pilot.drawing import AfterPilot
 from polymeter.run.plan.plan import Plan, cache_folder
 from polymeter.store.folder import RunFolder, open_folder
@@ -107,6 +109,7 @@ def _begin(
     # reader would have to take for a damaged one.
     upgrade(folder.journal)
     part = sessions.new_part(plan, manifests.software_of(manifest), command, kind)
+    part |= part_rates(plan, datetime.now(timezone.utc).date())
     manifest["sessions"] = [*sessions.earlier(manifest), part | ({"damage": damage} if damage else {})]
     folder.write_manifest(manifest)
     return manifest, changed

@@ -151,6 +151,7 @@ def _written_text(response: Response) -> str | None:
         or output.messages is not None
         or output.cut
         or (usage is not None and not _COUNTS.issuperset(map(type, usage)))
+        or (output.usage is not None and _billed(output.usage))
     ):
         return None
     reason = "" if output.finish_reason is None else f',"finish_reason":{scalar_json(output.finish_reason)}'
@@ -314,6 +315,8 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
         body["carried"] = dict(output.carried)
     if output.usage is not None:
         body["usage"] = _write_usage(output.usage)
+        if billed := _billed(output.usage):
+            body["billed"] = billed
     if output.note is not None:
         body["note"] = output.note
     if output.messages is not None:
@@ -352,6 +355,20 @@ def _write_usage(usage: Usage) -> list[int | None]:
     return counts if usage.cached_tokens is None else [*counts, usage.cached_tokens]
 
 
+_BILLED = {
+    "audio": "audio_tokens",
+    "image": "image_tokens",
+    "image_output": "image_output_tokens",
+    "cost": "cost",
+    "tier": "service_tier",
+}
+"""The facts about the price of an answer, by their names in the journal. Most backends state none."""
+
+
+def _billed(usage: Usage) -> dict[str, Any]:
+    return {name: value for name, field in _BILLED.items() if (value := getattr(usage, field)) is not None}
+
+
 def _plain_number(value: Any) -> Any:
     """Convert a number of NumPy or torch, which models often leave in log-probabilities and counts, to Python's."""
     if hasattr(value, "item") and hasattr(value, "dtype"):
@@ -372,7 +389,9 @@ def _read_output(body: Mapping[str, Any], load_image: LoadImage, path_of: PathOf
         calls=stored_calls(body.get("tool_calls")),
         carried=body.get("carried"),
         finish_reason=body.get("finish_reason"),
-        usage=Usage(*usage) if usage else None,
+        usage=Usage(*usage, **{_BILLED[name]: value for name, value in body.get("billed", {}).items()})
+        if usage
+        else None,
         note=body.get("note"),
         messages=None
         if "messages" not in body

@@ -16,6 +16,8 @@ from polymeter.analysis.leaderboards.reading import BoardRun, find_runs, read_bo
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.places import naming_places
 from polymeter.core.settings.arguments import Names, names_of
+from polymeter.prices.lists import PatternPrices, is_named, pattern_prices
+from polymeter.prices.priced_model import model_named
 from polymeter.report.formatting import count, listing, one_line
 from polymeter.report.render import as_text
 from polymeter.stats.intervals import Interval, ends_of
@@ -155,7 +157,7 @@ def leaderboard(
     paired: bool | None = None,
     allow: Collection[str] = (),
     x: Literal["tokens", "cost", "time"] | None = None,
-    prices: Mapping[str, tuple[float, float]] | None = None,
+    prices: Mapping[str, tuple[float, float] | str] | None = None,
 ) -> Leaderboard:
     """Rank the models of many runs, with an interval for each rank.
 
@@ -172,14 +174,15 @@ def leaderboard(
         allow: Allowed differences besides the model between scores that are ranked together, as for ``compare``:
             ``samples``, ``data``, ``task``, ``prompts``, ``judge``, ``unfinished``.
         x: The quantity on the horizontal axis of the plot; default: tokens if runs have counted them, else time.
-        prices: By pattern of a measured model's name: the price of a million tokens of input, and of output. Cached
-            tokens count as input; judges have no price.
+        prices: By pattern of a measured model's name: the price of a million tokens of input, and of output, instead of
+            the rates that its runs kept. Cached tokens count as input; judges are listed apart.
 
     Raises:
-        PlanError: if there is nothing to rank.
+        PlanError: if there is nothing to rank, or a price is not possible.
         StorageError: if a folder cannot be read.
     """
     check_allowed(allow)
+    given = pattern_prices(prices or {})
     if not runs:
         raise PlanError("There is no run to rank.", hint="Name run folders, or a folder that holds them.")
     found, left_out = read_board_runs(find_runs([Path(path) for path in runs]))
@@ -191,7 +194,7 @@ def leaderboard(
     overall = average(columns, gaps, len(groups))
     used = [_used(columns, place) or tuple(own[:1]) for place, own in enumerate(groups)]
     rows = [
-        BoardRow(name, own[0].model, own, expense_of(own, prices or {}))
+        BoardRow(name, own[0].model, own, expense_of(own, given))
         for name, own in zip(_row_names(used), used, strict=True)
     ]
     if x is not None and all(row.expense.per_sample(x) is None for row in rows):
@@ -206,7 +209,7 @@ def leaderboard(
     for column in columns:
         column.cells = [column.cells[place] for place in order]
     notes = [
-        *(f"--price {name}: no run has such a model." for name in _unused_prices(found, prices or {})),
+        *(f"--price {name}: no run has such a model." for name in _unused_prices(found, given)),
         *_notes(groups, rows, columns, overall, n, is_paired=is_paired, is_asked=paired is not None, every=every),
     ]
     return Leaderboard(
@@ -219,8 +222,9 @@ def leaderboard(
     )
 
 
-def _unused_prices(runs: Sequence[BoardRun], prices: Mapping[str, Any]) -> list[str]:
-    return [pattern for pattern in prices if not any(fnmatchcase(run.model, pattern) for run in runs)]
+def _unused_prices(runs: Sequence[BoardRun], prices: PatternPrices) -> list[str]:
+    models = [model_named(run.model) for run in runs]
+    return [pattern for pattern in prices.by_pattern if not any(is_named(model, pattern) for model in models)]
 
 
 def _by_model(runs: Sequence[BoardRun], *, is_each_own: bool) -> list[list[BoardRun]]:

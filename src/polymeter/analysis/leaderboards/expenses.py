@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from datetime import datetime, timezone
 from typing import Any, Literal
 
 from polymeter.analysis.leaderboards.reading import BoardRun
+from polymeter.core.records.rates import Rates, at_tier
 from polymeter.core.records.usage import (
     MODEL_ROLE,
+    UNKNOWN_COST,
     USAGE_BY_ROLE,
+    Cost,
     ModelUsage,
     UsageByRole,
     usage_document,
     usage_of_document,
 )
-from polymeter.report.formatting import as_float, count, listing
+from polymeter.prices.lists import PatternPrices
+from polymeter.prices.priced_model import model_named
+from polymeter.report.formatting import as_float, count, listing, money
 from polymeter.report.run.usage_table import role_summary
 
 What = Literal["tokens", "cost", "time"]
@@ -26,7 +31,6 @@ EXPENSES: Mapping[What, str] = {
     "cost": "cost per sample",
 }
 """The possible quantities on the horizontal axis of the plot, with their units."""
-_MILLION = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Expense:
         input_tokens: Tokens of prompts, including those from a provider's cache.
         output_tokens: Tokens of answers, including those of reasoning.
         seconds: The elapsed time of the runs, on any machine.
-        cost: The cost, in the currency of the prices, or as the runs report it.
+        cost: The cost in US dollars, or as imported runs report it.
         usage: The counts of all roles, by role and name of the model.
     """
 
@@ -47,7 +51,7 @@ class Expense:
     input_tokens: int | None
     output_tokens: int | None
     seconds: float | None
-    cost: float | None
+    cost: Cost
     usage: UsageByRole = field(default_factory=dict)
 
     def per_sample(self, what: What) -> float | None:
@@ -58,8 +62,15 @@ class Expense:
             if self.input_tokens is None or self.output_tokens is None:
                 return None
             return (self.input_tokens + self.output_tokens) / self.n
-        whole = self.cost if what == "cost" else self.seconds
+        whole = self.middle_cost if what == "cost" else self.seconds
         return None if whole is None else whole / self.n
+
+    @property
+    def middle_cost(self) -> float | None:
+        """The cost, or the middle of the range that holds it; ``None`` if it is unknown."""
+        if self.cost.low is None or self.cost.high is None:
+            return None
+        return (self.cost.low + self.cost.high) / 2
 
     def document(self) -> dict[str, Any]:
         """Return the expense as plain data."""
@@ -68,17 +79,17 @@ class Expense:
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "seconds": self.seconds,
-            "cost": self.cost,
+            "cost": self.middle_cost,
             "usage": usage_document(self.usage),
         }
 
 
-def expense_of(runs: Sequence[BoardRun], prices: Mapping[str, tuple[float, float]]) -> Expense:
+def expense_of(runs: Sequence[BoardRun], prices: PatternPrices) -> Expense:
     """Compute the expense of some runs of one model.
 
     Args:
         runs: The runs.
-        prices: By pattern of the model's name: the price of a million tokens of input, and of output.
+        prices: Prices of models, instead of the rates that their runs kept.
     """
     n = sum(int(number) for run in runs for task in run.results["tasks"].values() for number in _ended(task))
     tokens = [_tokens(run) for run in runs]
@@ -89,13 +100,9 @@ def expense_of(runs: Sequence[BoardRun], prices: Mapping[str, tuple[float, float
         usage[key] = usage.get(key, ModelUsage()) + own
     seconds = [as_float(run.manifest.get("seconds")) for run in runs]
     known = [each for each in seconds if each]
-    cost: float | None = None
-    stated = [as_float((run.manifest.get("usage") or {}).get("cost")) for run in runs]
-    if stated and None not in stated:
-        cost = sum(own for own in stated if own is not None)
-    price = next((own for name, own in prices.items() if runs and fnmatchcase(runs[0].model, name)), None)
-    if price is not None and sent is not None and answered is not None:
-        cost = (sent * price[0] + answered * price[1]) / _MILLION
+    rates = at_tier(prices.tiers(model_named(runs[0].model), datetime.now(timezone.utc).date()), "") if runs else None
+    costs = [_cost(run, tokens, rates) for run, tokens in zip(runs, tokens, strict=True)]
+    cost = sum(costs[1:], costs[0]) if costs else UNKNOWN_COST
     return Expense(n, sent, answered, sum(known) if len(known) == len(runs) and known else None, cost, usage)
 
 
@@ -115,6 +122,16 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[bool]:
     return front
 
 
+def _cost(run: BoardRun, tokens: tuple[int, int] | None, rates: Rates | None) -> Cost:
+    """Return the cost of a run's measured model: at given rates, as an imported run states it, or as the run kept."""
+    if rates is not None:
+        return UNKNOWN_COST if tokens is None else rates.cost_of(ModelUsage(tokens[0], 0, 0, tokens[1], requests=1))
+    stated = as_float((run.manifest.get("usage") or {}).get("cost"))
+    if stated is not None:
+        return Cost(stated, stated)
+    return sum((own for (role, _), own in _usage(run).items() if role == MODEL_ROLE), ModelUsage()).cost
+
+
 def _ended(task: Mapping[str, Any]) -> list[Any]:
     return [*(task.get("statuses") or {}).values()]
 
@@ -130,6 +147,9 @@ def usage_notes(name: str, runs: Sequence[BoardRun], expense: Expense) -> Iterat
             f"{listing(old)} kept the tokens of {name} and of its judges as one sum, so its own are unknown. "
             "'polymeter score RUN' counts them apart."
         )
+    low, high = expense.cost.low, expense.cost.high
+    if low is not None and high is not None and low < high:
+        yield f"The cost of {name} is known as a range alone: {money(expense.cost)}. The middle is shown."
     n_silent = sum(
         max(own.unknown.get("input", 0), own.unknown.get("output", 0))
         for (role, _), own in expense.usage.items()

@@ -8,7 +8,7 @@ fingerprint and no digest holds it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from polymeter.core.request import Response, Usage
@@ -23,7 +23,11 @@ without a version kept neither.
 """
 USAGE_BY_ROLE = "usage_by_role"
 """The key in ``run.json`` and ``results.json``."""
+MACHINE = "machine"
+"""The key, in the record of a part, of the price of the machine that computed models."""
 TOKENS = ("input", "cached_read", "cached_write", "output", "reasoning")
+PRICED_APART = ("audio", "image", "image_output")
+"""Tokens of media, which some providers charge differently. They are not listed among the unknown ones."""
 COUNTS = (*TOKENS, "images_sent", "images_made", "audio_s", "failed")
 """The counts that may be unknown for an answer."""
 
@@ -38,8 +42,10 @@ class Cost:
     high: float | None
 
     def __add__(self, other: Cost) -> Cost:
-        high = None if self.high is None or other.high is None else self.high + other.high
-        return Cost(_sum(self.low, other.low), high)
+        return Cost(_sum(self.low, other.low), _whole(self.high, other.high))
+
+
+UNKNOWN_COST = Cost(None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,12 @@ class ModelUsage:
         audio_s: Seconds of the recordings in requests; the audio of videos is not counted.
         requests: Requests that were answered. Repeats that one call answered count one each.
         failed: Tries of requests that failed, for any reason; a provider may charge for them. No other count
-            includes them.
+            includes them, nor does the cost.
+        audio: Tokens of audio, which are part of the tokens of prompts.
+        image: Tokens of images, which are part of the tokens of prompts.
+        image_output: Tokens of images, which are part of ``output``.
+        cost: The cost in US dollars: as the provider states it, else at the rates of the run.
+        stated: Answers whose cost the provider states.
         unknown: By name of a count, the number of answered requests that do not say it; 0 is left out.
     """
 
@@ -74,13 +85,30 @@ class ModelUsage:
     audio_s: float | None = None
     requests: int = 0
     failed: int | None = None
+    audio: int | None = None
+    image: int | None = None
+    image_output: int | None = None
+    cost: Cost = UNKNOWN_COST
+    stated: int = 0
     unknown: Mapping[str, int] = field(default_factory=dict)
 
     def __add__(self, other: ModelUsage) -> ModelUsage:
         counts = {name: _sum(getattr(self, name), getattr(other, name)) for name in COUNTS}
         names = [name for name in COUNTS if name in self.unknown or name in other.unknown]
         unknown = {name: self.unknown.get(name, 0) + other.unknown.get(name, 0) for name in names}
-        return ModelUsage(**counts, requests=self.requests + other.requests, unknown=unknown)
+        if self.requests and other.requests:
+            apart = {name: _whole(getattr(self, name), getattr(other, name)) for name in PRICED_APART}
+            apart["cost"] = self.cost + other.cost
+        else:
+            one = self if self.requests else other
+            apart = {name: getattr(one, name) for name in (*PRICED_APART, "cost")}
+        return ModelUsage(
+            **counts,
+            **apart,
+            requests=self.requests + other.requests,
+            stated=self.stated + other.stated,
+            unknown=unknown,
+        )
 
     @property
     def prompt(self) -> int | None:
@@ -89,13 +117,18 @@ class ModelUsage:
         return sum(known) if known else None
 
     def document(self) -> dict[str, Any]:
-        """The counts as plain data; ``None`` is unknown."""
-        return asdict(self)
+        """The counts as plain data; ``None`` is unknown. What concerns prices alone is left out if it is unknown."""
+        document = asdict(self)
+        left_out = [name for name in PRICED_APART if document[name] is None]
+        left_out += [*(["cost"] if self.cost == UNKNOWN_COST else []), *([] if self.stated else ["stated"])]
+        return {name: value for name, value in document.items() if name not in left_out}
 
     @classmethod
     def of_document(cls, document: Mapping[str, Any]) -> ModelUsage:
         """The counts from plain data; unknown names are left out."""
-        return cls(**{name: document[name] for name in cls.__dataclass_fields__ if name in document})
+        values = {name: document[name] for name in cls.__dataclass_fields__ if name in document}
+        cost = values.get("cost") or {}
+        return cls(**{**values, "cost": Cost(cost.get("low"), cost.get("high"))})
 
 
 def told_once(responses: Sequence[Response]) -> list[Response]:
@@ -104,7 +137,10 @@ def told_once(responses: Sequence[Response]) -> list[Response]:
     """
     first = next((place for place, response in enumerate(responses) if response.error is None), len(responses))
     counted = next((output.usage for one in responses[first:][:1] for output in one.outputs if output.usage), None)
-    nothing = None if counted is None else Usage(*(None if n is None else 0 for n in astuple(counted)))
+    nothing = None
+    if counted is not None:
+        zeros: dict[str, Any] = {one.name: 0 for one in fields(Usage) if getattr(counted, one.name) is not None}
+        nothing = Usage(**{**zeros, "service_tier": counted.service_tier})
     return [
         response
         if place <= first or response.error is not None or any(output.usage is not None for output in response.outputs)
@@ -130,6 +166,11 @@ def usage_of_document(document: Mapping[str, Any] | None) -> dict[tuple[str, str
         for role, models in (document or {}).items()
         for model, counts in models.items()
     }
+
+
+def _whole(one: Any, other: Any) -> Any:
+    """The sum, if both are known."""
+    return None if one is None or other is None else one + other
 
 
 def _sum(one: Any, other: Any) -> Any:

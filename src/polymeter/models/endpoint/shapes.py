@@ -57,6 +57,12 @@ def count(counts: Any, *names: str) -> int | None:
     return None
 
 
+def amount(value: Any) -> float | None:
+    """An amount of money that the endpoint states; ``None`` if it is not one."""
+    is_number = type(value) in (int, float)
+    return float(value) if is_number and math.isfinite(value) and value >= 0 else None
+
+
 def logprob(value: Any, *, where: str) -> float:
     """Check a log-probability. A tiny excess over 0 is a server's rounding and becomes 0.
 

@@ -241,4 +241,21 @@ def _usage(counts: Any) -> Usage:
     output, thoughts = count(counts, "candidatesTokenCount"), count(counts, "thoughtsTokenCount")
     is_counted = output is not None or thoughts is not None
     total = (output or 0) + (thoughts or 0) if is_counted else None
-    return Usage(count(counts, "promptTokenCount"), total, thoughts, count(counts, "cachedContentTokenCount"))
+    return Usage(
+        count(counts, "promptTokenCount"),
+        total,
+        thoughts,
+        count(counts, "cachedContentTokenCount"),
+        audio_tokens=_of_modality(counts, "promptTokensDetails", "AUDIO"),
+        image_tokens=_of_modality(counts, "promptTokensDetails", "IMAGE"),
+        image_output_tokens=_of_modality(counts, "candidatesTokensDetails", "IMAGE"),
+    )
+
+
+def _of_modality(counts: Any, name: str, modality: str) -> int | None:
+    """Return the tokens of a modality, which have prices of their own; ``None`` if they are not counted apart."""
+    details = counts.get(name) if isinstance(counts, dict) else None
+    if not isinstance(details, list) or not details:
+        return None
+    found = [one for one in details if isinstance(one, dict) and one.get("modality") == modality]
+    return sum(count(one, "tokenCount") or 0 for one in found)

@@ -14,7 +14,7 @@ from polymeter.core.acting.tools import stored_calls
 from polymeter.core.errors import ModelError
 from polymeter.core.request import Output, Usage
 from polymeter.models.endpoint.errors import error_of
-from polymeter.models.endpoint.shapes import count, incomplete, kind_of, malformed, only_calls
+from polymeter.models.endpoint.shapes import amount, count, incomplete, kind_of, malformed, only_calls
 from polymeter.models.openai.content import BESIDE_CALLS, dumps
 
 _LENGTH_REASONS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
@@ -22,6 +22,7 @@ _CALL_REASONS = ("tool_calls", "function_call")
 _BROKEN_REASONS = ("abort", "cancelled", "error", "insufficient_system_resource", "timeout")
 _CARRIED = ("reasoning_content", "reasoning", "reasoning_details")
 _OF_CALLS = frozenset({"id", "type", "function", "index"})
+_TICK = 1e-10
 _REASONING_TYPES = ("thinking", "reasoning")
 
 
@@ -79,13 +80,38 @@ def usage_of(payload: Mapping[str, Any]) -> Usage | None:
     # With Anthropic's names, cached tokens are not part of the prompt. Nor are they if they are more than the prompt.
     if prompt is not None and (is_named_apart or cached > prompt):
         prompt += cached
+    tier = payload.get("service_tier")
     return Usage(
         prompt,
         count(counts, "completion_tokens", "output_tokens"),
         count(answered, "reasoning_tokens"),
         read,
         written,
+        count(sent, "audio_tokens"),
+        count(sent, "image_tokens"),
+        count(answered, "image_tokens"),
+        _stated_cost(counts),
+        tier if isinstance(tier, str) and tier else None,
     )
+
+
+def _stated_cost(counts: Mapping[str, Any]) -> float | None:
+    """Return the cost of an answer in US dollars, if the endpoint states it: OpenRouter under ``cost``, with that of
+    the user's own key at the provider apart; Perplexity as a mapping; DeepInfra as ``estimated_cost``; xAI in units of
+    1e-10 dollars.
+    """
+    own = counts.get("cost")
+    if isinstance(own, Mapping):
+        return amount(own.get("total_cost"))
+    cost = amount(own)
+    if cost is not None and counts.get("is_byok"):
+        details = counts.get("cost_details")
+        upstream = amount(details.get("upstream_inference_cost")) if isinstance(details, Mapping) else None
+        return None if upstream is None else cost + upstream
+    if cost is None:
+        cost = amount(counts.get("estimated_cost"))
+    ticks = amount(counts.get("cost_in_usd_ticks"))
+    return cost if cost is not None or ticks is None else ticks * _TICK
 
 
 def _index(choice: Mapping[str, Any]) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, get_args
 
 from polymeter.core.errors import ModelError
@@ -259,9 +259,14 @@ def _appended(messages: bytes, message: bytes) -> bytes:
 
 def _summed(used: Used) -> Usage | None:
     """Return the usage of all calls; a count that one of them does not report is unknown."""
-    counts = zip(*(astuple(one or Usage()) for one in used), strict=True)
-    summed = [None if None in column else sum(column) for column in counts]
-    return None if all(count is None for count in summed) else Usage(*summed)
+    tiers = {one.service_tier if one else None for one in used}
+    summed: dict[str, Any] = {}
+    for name in (one.name for one in fields(Usage) if one.name != "service_tier"):
+        column = [getattr(one, name) if one else None for one in used]
+        summed[name] = None if None in column else sum(column)
+    if all(count is None for count in summed.values()):
+        return None
+    return Usage(**summed, service_tier=tiers.pop() if len(tiers) == 1 else None)
 
 
 async def _together(questions: list[Any]) -> list[ChoiceLogprob]:

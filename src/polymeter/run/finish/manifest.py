@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from polymeter.store.exports.imported import refuse_imported
 from polymeter.store.folder import RUNS, RunFolder
 
 _OPENED = "opened_sources"
+_LAST = ("report_samples", "price", "prices", "gpu_price")
 
 
 def default_folder(plan: Plan) -> Path:
@@ -121,7 +122,7 @@ def fingerprint_of(identity: Mapping[str, Any]) -> str:
 def new_manifest(plan: Plan, folder: RunFolder, command: str) -> dict[str, Any]:
     """The manifest of a run that begins."""
     options = plan.options
-    runtime = {name: jsonable(_named_places(value)) for name, value in options.runtime().items()}
+    runtime = _runtime(options, options.runtime())
     return {
         "status": "running",
         "started": now(),
@@ -252,10 +253,7 @@ def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         "options": {
             **manifest["options"],
             # Of the options that cannot change a number, those that are used when the run has ended or is resumed.
-            "runtime": {
-                **manifest["options"]["runtime"],
-                **{name: getattr(plan.options, name) for name in ("report_samples", *CAPS)},
-            },
+            "runtime": {**manifest["options"]["runtime"], **_runtime(plan.options, (*_LAST, *CAPS))},
         },
         **_skipped(plan),
         **_parity(plan),
@@ -297,6 +295,11 @@ def origins_of(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     qualifiers = {package.record.package: package.qualifier for package in installed_packages()}
     brought = (str(task.get("package") or "").partition(" ")[0] for task in manifest["tasks"])
     return tuple(dict.fromkeys(qualifiers.get(name, name) if name else LIBRARY for name in brought))
+
+
+def _runtime(options: RunOptions, names: Iterable[str]) -> dict[str, Any]:
+    """Return some options as a manifest has them."""
+    return {name: jsonable(_named_places(getattr(options, name))) for name in names}
 
 
 def _skipped(plan: Plan) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from uuid import uuid4
 from polymeter.core.errors import PlanError, count
 from polymeter.core.media.shown_images import MEDIA_VERSION
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
+from polymeter.core.records.rates import RATES
 from polymeter.core.records.usage import USAGE_VERSION
 from polymeter.reading import READING_VERSION
 from polymeter.run.dispatch.endpoint.balancing import shares
@@ -69,6 +70,7 @@ def as_part(record: Mapping[str, Any]) -> Session:
     }
     if "caps" in record:  # its tries are reservations in the journal
         facts["caps"] = record["caps"]
+    facts |= {name: record[name] for name in (RATES,) if name in record}
     return Session(int(record["id"], 16), record["code"], facts)
 
 

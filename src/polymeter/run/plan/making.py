@@ -11,6 +11,7 @@ from polymeter.core.names.registries import MODELS
 from polymeter.core.options import RunOptions
 from polymeter.core.settings.generation import require_generation
 from polymeter.core.text.secrets import remember
+from polymeter.prices import PriceBook
 from polymeter.reading.reasoning import parse_tags
 from polymeter.run.plan.models import check_model, make_model
 from polymeter.run.plan.named_paths import catalog_for
@@ -24,6 +25,7 @@ def make_plan(request: RunRequest) -> Plan:
     options = request.options
     if not request.is_resume:
         require_generation(options.generation)
+    prices = PriceBook.of_options(options)
     _ = options.showing  # a mistake in it shows before any name is looked up
     specs = [which for which in (request.model, *request.roles.values()) if isinstance(which, ModelSpec)]
     remember(*(dict(spec.args) for spec in specs), options.generation, options.data, options.weights)
@@ -54,6 +56,7 @@ def make_plan(request: RunRequest) -> Plan:
         notes=(*named.notes, *selection.notes, *_model_notes([spec, *(pair[1] for pair in made.values())])),
         typed_data=request.typed_data,
         pinned=request.pinned,
+        prices=prices,
     )
 
 

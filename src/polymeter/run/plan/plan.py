@@ -35,6 +35,7 @@ from polymeter.core.task import Task, TaskSpec
 from polymeter.data.showing.row_subtitles import check_columns, subtitle_findings
 from polymeter.guests.door import in_mode
 from polymeter.guests.opened_sources import collecting_sources, hash_with_opened, opened_behind
+from polymeter.prices import PriceBook
 from polymeter.reading import READING_VERSION
 from polymeter.reading.reasoning import parse_tags, tags_in_force
 from polymeter.run.ablation.task import ablated
@@ -75,6 +76,7 @@ class Plan:
         context: The settings that the tasks were compiled with; ``None`` before that.
         place: The place of replicas of models, and of scoring; ``None``: all of it is in this process.
         budget: The caps of the run; ``None``: there are none.
+        prices: The prices of its models.
     """
 
     model: Model
@@ -93,6 +95,7 @@ class Plan:
     context: OpenContext | None = None
     place: Place | None = None
     budget: Budget | None = None
+    prices: PriceBook = field(default_factory=PriceBook)
 
     @property
     def parity(self) -> Parity:

@@ -4,16 +4,20 @@ every failed try.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+import math
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polymeter.core.records.usage import COUNTS, MODEL_ROLE, ModelUsage, UsageByRole
+from polymeter.core.records.rates import RATES, Rates, at_tier
+from polymeter.core.records.usage import COUNTS, MACHINE, MODEL_ROLE, PRICED_APART, Cost, ModelUsage, UsageByRole
 from polymeter.core.text.codec import parse_json
 from polymeter.store.folder import RunFolder
-from polymeter.store.journal import Journal
+from polymeter.store.journal import Journal, Session
 
+_DECIMALS = 10
+_HOUR_S = 3600
 _TOKENS = 5
 """The number of counts that the journal keeps of an output: input, output, reasoning, cache read and written."""
 
@@ -43,7 +47,9 @@ def usage_of_journal(
     Raises:
         JournalError: if the journal cannot be read.
     """
-    keeping = {number for number, part in journal.parts().items() if part.facts.get("usage_version")}
+    parts = journal.parts()
+    keeping = {number for number, part in parts.items() if part.facts.get("usage_version")}
+    rates = _RatesOfParts(parts)
     sums: dict[tuple[str, str], _UsageSum] = {}
     for role, model, part, body in journal.all_answers():
         if only is not None and part not in only:
@@ -51,10 +57,12 @@ def usage_of_journal(
         if (role, model) not in sums:
             sums[role, model] = _UsageSum()
         try:
-            counts = _counts(parse_json(body.decode()), keeps_all=part in keeping)
+            answer = parse_json(body.decode())
+            counts = _counts(answer, keeps_all=part in keeping)
+            billed = _Billed.of_answer(answer)
         except (ValueError, TypeError, LookupError, AttributeError):  # damaged, but it was a request too
-            counts = (None,) * len(COUNTS)
-        sums[role, model].add(counts)
+            counts, billed = (None,) * len(COUNTS), _Billed()
+        sums[role, model].add(counts, billed, rates.of(model, part, billed.tier))
     for role, model, n in journal.failed_tries():
         sums.setdefault((role, model), _UsageSum()).n_failed += n
     names = model_names(manifest)
@@ -65,7 +73,23 @@ def usage_of_journal(
         name = own_name if role == MODEL_ROLE else names.get(role, {}).get(model)
         key = role, name or model or "unknown"
         found[key] = found.get(key, ModelUsage()) + own.usage()
+    for role, cost in _machine_costs(manifest).items():
+        for key in [key for key in found if key[0] == role][-1:]:
+            found[key] = replace(found[key], cost=cost)
     return found
+
+
+def _machine_costs(manifest: Mapping[str, Any]) -> dict[str, Cost]:
+    """The cost of the machine in all parts of a run, by the first role that it computed a model for. That of a part
+    that was killed is unknown.
+    """
+    found: dict[str, list[Cost]] = {}
+    for record in (*((manifest.get("scored_from") or {}).get("sessions") or ()), *(manifest.get("sessions") or ())):
+        if machine := record.get(MACHINE):
+            seconds = record.get("seconds")
+            cost = None if seconds is None else machine["gpu_hour"] * machine["gpus"] * seconds / _HOUR_S
+            found.setdefault(machine["roles"][0], []).append(Cost(cost, cost))
+    return {role: sum(costs[1:], costs[0]) for role, costs in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +121,11 @@ def usage_of_samples(journal: Journal, task: str) -> Iterator[AnswerUsage]:
     for sample, role, part, written in journal.sample_answers(task):
         try:
             body = parse_json(written.decode())
+            billed = _Billed.of_answer(body)
             one = _UsageSum()
-            one.add(_counts(body, keeps_all=part in keeping))
+            one.add(_counts(body, keeps_all=part in keeping), billed, None)
             texts = [output.get(name) or "" for output in body["outputs"] for name in ("reasoning", "text")]
-            yield AnswerUsage(sample, role, one.usage(), body.get("latency_ms"), "".join(texts))
+            yield AnswerUsage(sample, role, replace(one.usage(), **billed.tokens), body.get("latency_ms"), "".join(texts))
         except (ValueError, TypeError, LookupError, AttributeError):
             continue
 
@@ -119,11 +144,18 @@ class _UsageSum:
     def __init__(self) -> None:
         self.known: list[float] = [0] * len(COUNTS)
         self.n_known = [0] * len(COUNTS)
-        self.n = self.n_failed = 0
+        self.n = self.n_failed = self.n_stated = 0
+        self.costs: list[Cost] = []
 
-    def add(self, counts: Iterable[float | None]) -> None:
-        """Add one answer."""
+    def add(self, counts: Sequence[float | None], billed: _Billed, rates: Rates | None) -> None:
+        """Add one answer: its counts, what it states of its price, and the rates by which it is charged."""
         self.n += 1
+        if billed.cost is not None:
+            self.n_stated += 1
+            self.costs.append(Cost(billed.cost, billed.cost))
+        elif rates is not None:
+            known: dict[str, Any] = {**dict(zip(COUNTS, counts, strict=True)), **billed.tokens}
+            self.costs.append(rates.cost_of(ModelUsage(**known, requests=1)))
         for place, count in enumerate(counts):
             if count is not None:
                 self.known[place] += count
@@ -137,7 +169,62 @@ class _UsageSum:
             known["failed"] = known.get("failed", 0) + self.n_failed
         if "audio_s" in known:
             known["audio_s"] = round(known["audio_s"], 3)
-        return ModelUsage(**known, requests=self.n, unknown=unknown)
+        return ModelUsage(**known, requests=self.n, cost=self._cost(), stated=self.n_stated, unknown=unknown)
+
+    def _cost(self) -> Cost:
+        """The cost of all answers. Unrounded, sums of the same answers in another order would differ."""
+        lows = [cost.low for cost in self.costs if cost.low is not None]
+        highs = [cost.high for cost in self.costs if cost.high is not None]
+        low = round(math.fsum(lows), _DECIMALS) if lows else None
+        return Cost(low, round(math.fsum(highs), _DECIMALS) if len(highs) == self.n else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Billed:
+    """The statements of an answer on its price.
+
+    Attributes:
+        cost: The cost that the provider states; ``None`` if one of its outputs has none.
+        tier: The service tier.
+        tokens: Tokens of media, by their names in ``ModelUsage``.
+    """
+
+    cost: float | None = None
+    tier: str = ""
+    tokens: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of_answer(cls, answer: Mapping[str, Any]) -> _Billed:
+        found = [output["billed"] for output in answer["outputs"] if "billed" in output]
+        if not found:
+            return _NOTHING_BILLED
+        costs = [one["cost"] for one in found if one.get("cost") is not None]
+        tokens = {name: sum(one[name] for one in found) for name in PRICED_APART if all(name in one for one in found)}
+        return cls(sum(costs) if costs else None, next((one["tier"] for one in found if "tier" in one), ""), tokens)
+
+
+_NOTHING_BILLED = _Billed()
+
+
+class _RatesOfParts:
+    """The rates by which the answers of each part of a run are charged. Answers of a part that kept none are charged by
+    those of the newest part that has some for their model.
+    """
+
+    def __init__(self, parts: Mapping[int, Session]) -> None:
+        self._of_part: dict[tuple[int | None, str], dict[str, Rates]] = {}
+        self._newest: dict[str, dict[str, Rates]] = {}
+        for number, part in sorted(parts.items(), key=lambda one: str(one[1].facts.get("started") or "")):
+            for entry in (part.facts.get(RATES) or {}).values():
+                tiers = {tier: Rates.of_document(rates) for tier, rates in entry["tiers"].items()}
+                self._of_part[number, entry["fingerprint"]] = self._newest[entry["fingerprint"]] = tiers
+
+    def of(self, model: str, part: int | None, tier: str) -> Rates | None:
+        """The rates of an answer, by the fingerprint of its model; ``None`` if they are unknown."""
+        if not self._newest:
+            return None
+        tiers = self._of_part.get((part, model)) or self._newest.get(model) or {}
+        return at_tier(tiers, tier)
 
 
 def _counts(answer: Mapping[str, Any], *, keeps_all: bool) -> tuple[float | None, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records.usage import USAGE_BY_ROLE, usage_of_document
+from polymeter.core.records.usage import USAGE_BY_ROLE, ModelUsage, usage_of_document
 from polymeter.report.formatting import as_float
 from polymeter.report.run.usage_table import token_facts
 from polymeter.report.scales import Bar, axis, bars
@@ -109,6 +109,8 @@ def usage_in_short(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> U
     if not by_role:
         total = sum(int(recorded.get(name) or 0) for name in ("input_tokens", "output_tokens"))
         return UsageInShort(total or None, cost, details=details)
+    spent = sum(by_role.values(), ModelUsage()).cost
+    cost = spent.low if cost is None and spent.low == spent.high else cost
     known = [n for own in by_role.values() for n in (own.prompt, own.output) if n is not None]
     is_at_least = any(own.requests and None in (own.prompt, own.output) for own in by_role.values()) or any(
         own.unknown.get(name) for own in by_role.values() for name in ("input", "output")
