@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -133,20 +133,24 @@ class Snapshot:
     Attributes:
         providers: The package's records of providers; only those that are asked for are read.
         version: The version of the package.
+        read: Those that were read, by name.
     """
 
     providers: Sequence[Any]
     version: str
+    read: dict[str, PricedProvider] = field(default_factory=dict)
 
     def tiers(self, model: PricedModel, at: date) -> Mapping[str, Rates]:
         """Return the rates of a model at a date, by service tier."""
         own = next((one for one in self.providers if _is_at(one.api_pattern, model)), None)
         if own is None:
             return {}
-        maker = _Maker("genai-prices", self.version, "genai-prices", is_checked=False)
         names = (own.id, *(own.fallback_model_providers or ()))
-        read = [maker.provider(_plain(one)) for name in names for one in self.providers if one.id == name]
-        return ProviderPrices(read).tiers(model, at)
+        maker = _Maker("genai-prices", self.version, "genai-prices", is_checked=False)
+        for one in self.providers:
+            if one.id in names and one.id not in self.read:
+                self.read[one.id] = maker.provider(_plain(one))
+        return ProviderPrices([self.read[name] for name in names if name in self.read]).tiers(model, at)
 
 
 def snapshot() -> Snapshot | None:
@@ -167,7 +171,11 @@ def read_providers(content: Any, *, where: str, version: str) -> ProviderPrices:
     """
     providers = content if isinstance(content, list) else [content]
     maker = _Maker(where, version, where, is_checked=True)
-    found = [maker.provider(one) for one in providers]
+    try:
+        found = [maker.provider(one) for one in providers]
+    except (AttributeError, TypeError) as error:  # a collection of another kind than the format has there
+        what = f"This is not of the format of genai-prices: {error}."
+        raise PlanError(what, where=where, hint="See github.com/pydantic/genai-prices.") from None
     for number, one in enumerate(found):
         if one.name in [other.name for other in found[:number]]:
             raise PlanError(f"The provider {one.name!r} is listed twice.", where=where, hint="Keep one of them.")
@@ -219,7 +227,7 @@ class _Maker:
             if isinstance(when, Mapping) and [*when] == ["service_tier"]:
                 variants.setdefault(str(when["service_tier"]).lower(), []).append(self.dated(variant, name))
         prices = data["prices"]
-        listed = [{"prices": prices}] if isinstance(prices, Mapping) else prices
+        listed = prices if isinstance(prices, (list, tuple)) else [{"prices": prices}]
         return PricedEntry(name, matches, [self.dated(one, name) for one in listed], variants)
 
     def dated(self, data: Any, name: str) -> PricesOfDates:
@@ -247,17 +255,17 @@ class _Maker:
         for key, value in prices.items():
             if value is None:
                 continue
-            field = _MTOK.get(key)
-            if field is None:
+            rate = _MTOK.get(key)
+            if rate is None:
                 self.other(key, value, name, values)
                 continue
             is_stepped = isinstance(value, Mapping)
-            values[field] = self.price(value.get("base") if is_stepped else value, key, name)
+            values[rate] = self.price(value.get("base") if is_stepped else value, key, name)
             for step in (value.get("tiers") or ()) if is_stepped else ():
                 start, price = step.get("start"), self.price(step.get("price"), key, name)
-                if type(start) is not int or start < 0 or field not in _STEPPED:
+                if type(start) is not int or start < 0 or rate not in _STEPPED:
                     raise PlanError(f"A tier of {key!r} of {name!r} is not possible: {step!r}.", where=self.where)
-                steps.setdefault(start, {})[field] = price
+                steps.setdefault(start, {})[rate] = price
         made: list[RateStep] = []
         known: dict[str, float] = {}
         for start in sorted(steps):  # a step keeps the prices of the step below it
