@@ -54,7 +54,18 @@ def test_costs_equal_those_of_the_package(provider: Any, at: date) -> None:
                 theirs = float(prices.calc_price(Usage(**counts, output_tokens=answered))["total_price"])
                 ours = rates.cost_of(
                     ModelUsage(
-                        sent - read - written, read, written, answered, 0, 0, 0, 0.0, 1, audio=0, image=0, image_output=0
+                        sent - read - written,
+                        read,
+                        written,
+                        answered,
+                        0,
+                        0,
+                        0,
+                        0.0,
+                        1,
+                        audio=0,
+                        image=0,
+                        image_output=0,
                     )
                 )
                 assert ours.low is not None

@@ -140,7 +140,11 @@ MISTAKES = {
     "twice in YAML": ("m: {input: 1, output: 2}\nm: {input: 3, output: 4}", "'m' stands twice", "Keep one"),
     "twice in JSON": ('{"m": {"input_cost_per_token": 1e-6}, "m": {}}', "'m' stands twice", "Keep one"),
     "a price twice": ("m: {input: 1, output: 2, input: 3}", "'input' stands twice", "Keep one"),
-    "a model twice": (provider(more="  - id: m\n    prices: {input_mtok: 3}\n"), "'m' of 'openai' is listed twice", "Keep"),
+    "a model twice": (
+        provider(more="  - id: m\n    prices: {input_mtok: 3}\n"),
+        "'m' of 'openai' is listed twice",
+        "Keep",
+    ),
     "a provider twice": ("- {id: a, models: []}\n- {id: a, models: []}", "'a' is listed twice", "Keep"),
     "negative": ("m: {input: -1, output: 2}", "'input' of 'm' is negative: -1", "Write 0"),
     "NaN": ("m: {input: .nan, output: 2}", "'input' of 'm' is nan", "plain number"),
@@ -163,7 +167,11 @@ MISTAKES = {
     "a typo in litellm's": ('{"m": {"input_cost_per_tokn": 1e-6}}', "is of an unknown unit", "'input_cost_per_token'"),
     "millions in litellm's": ('{"m": {"input_cost_per_million_tokens": 2}}', "is of an unknown unit", "for one token"),
     "half of the prices": ("m: {input: 1}", "The price 'output' of 'm' is missing", "Write 0"),
-    "no mapping in litellm's": ('{"m": 3, "n": {"input_cost_per_token": 1e-6}}', "The entry of 'm' is not a mapping", ""),
+    "no mapping in litellm's": (
+        '{"m": 3, "n": {"input_cost_per_token": 1e-6}}',
+        "The entry of 'm' is not a mapping",
+        "",
+    ),
     "an unknown rule": (provider(match="{like: m}"), "The rule 'match' of 'm' is not one of", ""),
     "a bad pattern": (provider(match="{regex: '['}"), "'[' of 'm' is not a regular expression", ""),
     "a bad date": (

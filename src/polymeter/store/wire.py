@@ -314,9 +314,7 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
     if output.carried:
         body["carried"] = dict(output.carried)
     if output.usage is not None:
-        body["usage"] = _write_usage(output.usage)
-        if billed := _billed(output.usage):
-            body["billed"] = billed
+        body |= _usage_entries(output.usage)
     if output.note is not None:
         body["note"] = output.note
     if output.messages is not None:
@@ -363,6 +361,11 @@ _BILLED = {
     "tier": "service_tier",
 }
 """The facts about the price of an answer, by their names in the journal. Most backends state none."""
+
+
+def _usage_entries(usage: Usage) -> dict[str, Any]:
+    billed = _billed(usage)
+    return {"usage": _write_usage(usage), **({"billed": billed} if billed else {})}
 
 
 def _billed(usage: Usage) -> dict[str, Any]:

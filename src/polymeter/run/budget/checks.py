@@ -41,9 +41,8 @@ def planned_budget(plan: Plan, folder: RunFolder) -> Budget | None:
     names = {MODEL_ROLE: model_name(plan), **role_names(plan)}
     models = {MODEL_ROLE: plan.model, **plan.roles}
     asked = {role: model for role, model in models.items() if not isinstance(model, StoredAnswers)}
-    book = PriceBook.of_options(plan.options)
     tariffs = {
-        role: Tariff.of(model, names[role], caps, _rates(role, model, names[role], book, plan.options))
+        role: Tariff.of(model, names[role], caps, _rates(role, model, names[role], plan.prices, plan.options))
         for role, model in asked.items()
     }
     rate = _machine_rate(asked, tariffs, plan.options)
