@@ -125,7 +125,9 @@ def usage_of_samples(journal: Journal, task: str) -> Iterator[AnswerUsage]:
             one = _UsageSum()
             one.add(_counts(body, keeps_all=part in keeping), billed, None)
             texts = [output.get(name) or "" for output in body["outputs"] for name in ("reasoning", "text")]
-            yield AnswerUsage(sample, role, replace(one.usage(), **billed.tokens), body.get("latency_ms"), "".join(texts))
+            yield AnswerUsage(
+                sample, role, replace(one.usage(), **billed.tokens), body.get("latency_ms"), "".join(texts)
+            )
         except (ValueError, TypeError, LookupError, AttributeError):
             continue
 
@@ -191,7 +193,7 @@ class _Billed:
 
     cost: float | None = None
     tier: str = ""
-    tokens: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of_answer(cls, answer: Mapping[str, Any]) -> _Billed:
