@@ -15,10 +15,11 @@ from polymeter.core.errors import PlanError
 from polymeter.core.machine.places import naming_places
 from polymeter.core.model import Model
 from polymeter.core.records.progress import Progress, Silence
-from polymeter.core.settings.ablations import USUAL, ablation_named
+from polymeter.core.settings.ablations import ABLATIONS, USUAL, ablation_named
 from polymeter.core.settings.arguments import Names, mapping_of, names_of
 from polymeter.report.render import as_text
 from polymeter.store.ablations import PAGE, write_ablation
+from polymeter.store.folder import open_folder
 from polymeter.tasks.python.files.session import holding
 from polymeter.tasks.python.writing.records import PythonTask
 
@@ -36,6 +37,8 @@ class AblationReport:
         compared: The run, compared with those that have ended; ``None``: none has.
         llm: The run of the language model alone, compared with those without media; ``None``: unknown.
         blind: The samples that were answered right without media, by task and ablation.
+        scores: The numbers of each ablation, task and metric, as plain data.
+        leakage: The leakage of each task and metric, as plain data.
     """
 
     whole: WholeRun
@@ -43,6 +46,8 @@ class AblationReport:
     compared: Comparison | None = None
     llm: Comparison | None = None
     blind: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    scores: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    leakage: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
 
     @property
     def page(self) -> Path:
@@ -57,8 +62,6 @@ class AblationReport:
 
     def document(self) -> dict[str, Any]:
         """Return all of it as plain data, as ``polymeter ablate --json`` prints it."""
-        ended = [one for one in self.runs if one.is_complete]
-        seeing = [one for one in ended if one.ablation.is_blind]
         first = None if self.compared is None else self.compared.first
         return {
             "schema_version": SCHEMA_VERSION,
@@ -81,8 +84,8 @@ class AblationReport:
                 }
                 for one in self.runs
             ],
-            "scores": [] if self.compared is None else [*part_scores(self.compared, ended)],
-            "leakage": [] if self.llm is None else [*leakages(self.llm, seeing)],
+            "scores": [dict(score) for score in self.scores],
+            "leakage": [dict(score) for score in self.leakage],
             "notes": [] if self.compared is None else [*dict.fromkeys(self._notes(self.compared))],
             "n_samples": {} if first is None else {task: len(first.outcomes(task)) for task in self.blind},
             "blind": {task: {name: list(ids) for name, ids in own.items()} for task, own in self.blind.items()},
@@ -95,11 +98,8 @@ class AblationReport:
             for ablated, other in zip(ended, compared.others, strict=True)
             for text in unscored(other)
         ]
-        return [*found, *(f"{one.name} ({one.metric}) is not compared: {one.why}." for one in self._others(compared))]
-
-    @staticmethod
-    def _others(compared: Comparison) -> list[Any]:
-        return [one for other in compared.others for one in other.not_compared if one.kind != "subset"]
+        others = (one for other in compared.others for one in other.not_compared if one.kind != "subset")
+        return [*found, *(f"{one.name} ({one.metric}) is not compared: {one.why}." for one in others)]
 
     def __repr__(self) -> str:
         from polymeter.report.ablation.tables import print_ablation
@@ -152,6 +152,8 @@ def ablate(  # noqa: PLR0913  (callers name them)
     names = [ablation_named(name, "--how").name for name in dict.fromkeys(names_of(how, "how"))]
     if not names:
         raise PlanError("No ablation is named.", where="--how", hint=f"Such as --how {','.join(USUAL)}.")
+    if llm is not None:
+        _check_llm(Path(llm), names)
     whole = WholeRun.at(
         Path(path),
         limit,
@@ -174,6 +176,18 @@ def ablate(  # noqa: PLR0913  (callers name them)
     return report
 
 
+def _check_llm(path: Path, names: Sequence[str]) -> None:
+    """Check the run of the language model alone, before anything is spent.
+
+    Raises:
+        PlanError: if it is missing, or no ablation is to be compared with it.
+    """
+    open_folder(path).read_results()
+    if not any(ABLATIONS[name].is_blind for name in names):
+        what = "The leakage is measured without media, and no ablation leaves them out."
+        raise PlanError(what, where="--llm", hint="Add no-image.")
+
+
 def _refuse_all_refused(runs: Sequence[AblatedRun]) -> None:
     if all(one.result is None for one in runs):
         told = "\n".join(f"  - {one.ablation.name}: {one.refused}" for one in runs)
@@ -185,15 +199,19 @@ def _compared(whole: WholeRun, runs: Sequence[AblatedRun], llm: Path | None) -> 
     if not ended:
         return AblationReport(whole, tuple(runs))
     compared = compare(whole.folder.path, *(one.path for one in ended), allow=ALLOWED)
-    seeing = [one.path for one in ended if one.ablation.is_blind]
-    if llm is not None and not seeing:
-        raise PlanError(
-            "The leakage is measured without media, and no ablation leaves them out.",
-            where="--llm",
-            hint="Add no-image.",
-        )
-    of_llm = None if llm is None else compare(llm, *seeing, allow=(*ALLOWED, "task"))
-    return AblationReport(whole, tuple(runs), compared, of_llm, answered_blind(compared, ended))
+    seeing = [one for one in ended if one.ablation.is_blind]
+    of_llm = None
+    if llm is not None and seeing:
+        of_llm = compare(llm, *(one.path for one in seeing), allow=ALLOWED)
+    return AblationReport(
+        whole,
+        tuple(runs),
+        compared,
+        of_llm,
+        answered_blind(compared, ended),
+        tuple(part_scores(compared, ended)),
+        () if of_llm is None else tuple(leakages(of_llm, seeing)),
+    )
 
 
 def _write(report: AblationReport) -> None:

@@ -8,7 +8,7 @@ did not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from polymeter.analysis.ablation.blind import chance_of, n_unchanged
@@ -131,8 +131,3 @@ def _turned(line: ScoreComparison) -> list[float] | None:
     """The interval of the gain of the first run."""
     found = _upright(line)
     return None if found is None else [-found[1] or 0.0, -found[0] or 0.0]
-
-
-def plain_metrics(scores: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """Return the first metrics of whole tasks and of groups, which tables show."""
-    return [score for score in scores if score["is_main"] and score["kind"] != "subset"]

@@ -49,6 +49,11 @@ class BoardRun:
         return json.dumps([self.model, identity], sort_keys=True, default=str)
 
     @property
+    def ablation(self) -> str:
+        """The name of its ablation; empty: its prompts are whole."""
+        return one_line(str((self.manifest.get("identity", {}).get("options") or {}).get("ablation") or ""))
+
+    @property
     def ended(self) -> str:
         """The time when it ended, or began if it has not ended."""
         return str(self.manifest.get("ended") or self.manifest.get("started") or "")
@@ -95,7 +100,8 @@ def find_runs(paths: Sequence[Path]) -> list[Path]:
 
 
 def read_board_runs(paths: Sequence[Path]) -> tuple[list[BoardRun], list[tuple[Path, str]]]:
-    """Read the runs in some run folders. Return the runs, and the folders that cannot be read, with the reason.
+    """Read the runs in some run folders. Return the runs, and the folders that are left out, with the reason: they
+    cannot be read, or they are ablations, which lie beside the runs that they were made of.
 
     Raises:
         PlanError: if no run can be read.
@@ -114,6 +120,9 @@ def read_board_runs(paths: Sequence[Path]) -> tuple[list[BoardRun], list[tuple[P
             runs.append(BoardRun(path, manifest, folder.read_results()))
         except PolymeterError as error:  # one damaged run must not hide the others
             left_out.append((path, one_line(error.what)))
+    if not all(run.ablation for run in runs):
+        left_out += [(run.path, f"it is an ablation ({run.ablation})") for run in runs if run.ablation]
+        runs = [run for run in runs if not run.ablation]
     if not runs:
         told = "\n".join(f"  - {path}: {why}" for path, why in left_out)
         raise PlanError(f"None of the runs has results:\n{told}")

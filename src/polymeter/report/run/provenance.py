@@ -65,6 +65,8 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
         facts.append(("Started", moment(str(manifest["started"]))))
     if manifest.get("seconds") is not None:
         facts.append(("Duration", duration(float(manifest["seconds"]))))
+    if ablation := ((manifest.get("identity") or {}).get("options") or {}).get("ablation"):
+        facts.append(("Ablation", str(ablation)))
     if results.get("parity"):
         facts.append(("Parity", str(results["parity"])))
     facts += token_facts(manifest, results).items()
