@@ -13,6 +13,7 @@ from tests.helpers.accessibility import SCHEMES, WIDTHS, expand, overflowing, vi
 from tests.helpers.browsing import expect, opened
 from tests.report.drawn import DrawnRun
 from tests.report.synthetic import SyntheticRun
+from tests.report.test_ablation_page import page as ablation_page
 from tests.report.test_comparison_page import document, pairs
 
 pytestmark = pytest.mark.browser
@@ -33,7 +34,11 @@ def drawn() -> str:
     return make_html_report(run.manifest, run.results, run.samples, run.media)
 
 
-@pytest.fixture(scope="module", params=[comparison, report, drawn], ids=lambda made: made.__name__)
+def ablation() -> str:
+    return ablation_page()
+
+
+@pytest.fixture(scope="module", params=[comparison, report, drawn, ablation], ids=lambda made: made.__name__)
 def address(request, tmp_path_factory) -> str:
     make: Callable[[], str] = request.param
     file: Path = tmp_path_factory.mktemp("page") / "page.html"

@@ -7,11 +7,10 @@ made. A run that was started anew since then has other answers, so the marks of 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from polymeter.core.errors import PolymeterError
 from polymeter.core.machine.places import stored_at
 from polymeter.store.folder import RunFolder, write_json
 
@@ -29,8 +28,9 @@ def write_ablation(folder: RunFolder, document: Mapping[str, Any]) -> None:
         StorageError: if it cannot be written.
     """
     started = folder.read_manifest().get("started")
-    known = read_ablation(folder).get("blind") or {}
-    blind = {**known, **document["blind"]}
+    known = dict(_entries(read_ablation(folder).get("blind")))
+    blind = {task: dict(_entries(known.get(task))) | own for task, own in document["blind"].items()}
+    blind = {**known, **blind}
     write_json(folder.path / FILE, {**document, "blind": blind, _STARTED: started})
 
 
@@ -42,9 +42,9 @@ def read_ablation(folder: RunFolder) -> dict[str, Any]:
     """
     path = folder.path / FILE
     with stored_at(path, "Reading the ablations of a run"):
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-    with suppress(ValueError, PolymeterError):  # a damaged file marks nothing
-        found = json.loads(text) if text else {}
+        data = path.read_bytes() if path.exists() else b""
+    with suppress(ValueError):  # a damaged file marks nothing
+        found = json.loads(data) if data else {}
         if isinstance(found, dict) and found.get(_STARTED) == folder.read_manifest().get("started"):
             return found
     return {}
@@ -57,9 +57,13 @@ def blind_marks(folder: RunFolder) -> BlindMarks:
         StorageError: if their file exists and cannot be read.
     """
     marks: dict[str, dict[str, tuple[str, ...]]] = {}
-    for task, own in (read_ablation(folder).get("blind") or {}).items():
-        for name, ids in own.items():
-            for sample in ids:
-                known = marks.setdefault(str(task), {})
-                known[str(sample)] = (*known.get(str(sample), ()), str(name))
+    for task, own in _entries(read_ablation(folder).get("blind")):
+        for name, ids in _entries(own):
+            for sample in ids if isinstance(ids, list) else ():
+                known = marks.setdefault(task, {})
+                known[str(sample)] = (*known.get(str(sample), ()), name)
     return marks
+
+
+def _entries(value: Any) -> Iterable[tuple[str, Any]]:
+    return value.items() if isinstance(value, dict) else ()
