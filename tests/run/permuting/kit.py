@@ -168,7 +168,7 @@ class Chooser(MockBatch):
     """
 
     def __init__(self, choose: Callable[[list[str]], int], shape: str = "{}") -> None:
-        super().__init__(self._answer, identity={"backend": "chooser"})
+        super().__init__(self._answer, identity={"backend": "chooser"}, batch_size=8)
         self._choose, self._shape = choose, shape
         self.asked: list[Request] = []
 

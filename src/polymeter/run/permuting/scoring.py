@@ -116,12 +116,13 @@ def _joint(
         for number, one in enumerate(each, 1)
     }
     means = {key: value for key, value in with_means(of_orders).items() if key in keys}
-    more = [_record(variants[turn], scores[turn], chosen[turn] if chosen else None) for turn in turns]
+    more = [_record(scores[turn], chosen[turn] if chosen else None) for turn in turns]
+    numbered = zip(turns, more, strict=True)
     return Score(
         {**means, **_all_orders(of_orders), **choices, **of_orders},
         scores[0].target,
         scores[0].answer,
-        ORDERS.numbered([one.explanation for one in scores]),
+        "\n".join(_explained(number, scores[turn], record) for number, (turn, record) in enumerate(numbered, 1)),
         ORDERS.log(each, [variants[turn].places for turn in turns], more),
     )
 
@@ -137,7 +138,16 @@ def _all_orders(of_orders: Mapping[MetricKey, Any]) -> dict[MetricKey, float]:
     }
 
 
-def _record(one: OneVariant, score: Score, chosen: _ChosenPlace | None) -> dict[str, Any]:
+def _explained(number: int, score: Score, record: Mapping[str, Any]) -> str:
+    """Return what happened in one order, in a line: ``order 2 (D-A-B-C): chosen A, target B``."""
+    order = f" ({'-'.join(record['order'])})" if "order" in record else ""
+    chosen = f"chosen {record['chosen'] or 'none'}" if "order" in record else ""
+    target = "" if score.target is None else f"target {score.target}"
+    said = ", ".join(filter(None, (chosen, target, score.explanation)))
+    return f"order {number}{order}: {said}"
+
+
+def _record(score: Score, chosen: _ChosenPlace | None) -> dict[str, Any]:
     """Return what the log of a score says about an order besides its texts: the order, the place that was chosen, and
     the target there.
     """

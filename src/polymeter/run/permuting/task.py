@@ -46,7 +46,10 @@ def permuted(task: Task, k: int, numbers: Iterable[int], seed: int) -> Task:
     if task.needs.are_prompts_unknown:
         raise _unfit(f"The model makes its own prompts for task {name!r}, so the order of its choices is the model's.")
     with contained():
-        orders = task.choice_orders()
+        try:
+            orders = task.choice_orders()
+        except UnfitError as error:
+            raise _unfit(error.what) from error
         permuting = Permuting(name, orders, task.samples, k, seed, task.is_guest)
         looked = _looked_at(task, permuting, numbers)
     looked.check(name, k)

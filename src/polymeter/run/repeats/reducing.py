@@ -6,12 +6,19 @@ these results, and behind it the estimates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from polymeter.core.records.attempts import are_shares, filter_of, is_of_repeat, repeats_in, with_estimates
+from polymeter.core.records.attempts import (
+    are_shares,
+    estimates_among,
+    filter_of,
+    is_of_repeat,
+    repeats_in,
+    with_estimates,
+)
 from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.run.repeats.scoring import REPEATS, score_of_repeat
 from polymeter.run.variants.reducing import (
@@ -48,7 +55,8 @@ def reduce_repeats(
     found = _over_questions(rows, n, context.seed, further_subsets)
     repeats = [RowsOfVariant(rows, number, REPEATS, score_of_repeat) for number in range(n)]
     own = mean_results(reduce_variants(reduce, repeats, context), found)
-    return behind_their_parts(own, partial(_estimates, found=found, n=n))
+    estimated = estimates_among({(one.metric, one.filter) for one in own})  # of the orders of choices, if there are
+    return behind_their_parts(own, partial(_estimates, found=found, n=n, estimated=estimated))
 
 
 def _over_questions(
@@ -72,13 +80,17 @@ def _over_questions(
     return {key: result for key, result in found.items() if key[:2] not in unknown}
 
 
-def _estimates(result: Result, *, found: Mapping[ResultKey, Result], n: int) -> Iterator[Result]:
-    """Yield the estimates of a metric.
+def _estimates(
+    result: Result, *, found: Mapping[ResultKey, Result], n: int, estimated: Collection[MetricKey]
+) -> Iterator[Result]:
+    """Yield the estimates of a metric; none of a result that is an estimate itself.
 
     If all values of its questions are 0 or 1, they are shares of questions from 0 to 1, whatever the scale of the
     task's own number. Where lower values are better, a value of 1 is no success, and there is no ``pass@k``. Of other
     values, there is ``maj@N`` if the task's number is their mean, and otherwise only ``mean@N``.
     """
+    if (result.metric, result.filter) in estimated:
+        return
     yield replace(result, filter=filter_of(f"mean@{n}", result.filter), artifacts=())
     shares = _share_names(result.filter, n)
     mean = found.get((result.metric, result.filter, result.subset))
