@@ -12,13 +12,13 @@ from typing import Any
 
 from polymeter.analysis.cost.estimating import Seen
 from polymeter.analysis.cost.observing import PriceOf, observed
-from polymeter.analysis.leaderboards.reading import find_runs
 from polymeter.core.errors import PolymeterError, count
 from polymeter.core.text.codec import parse_json
 from polymeter.prices.tokens.texts import TextRule, around
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.journal import Journal
+from polymeter.store.reading.run_folders import find_runs
 
 _EXCHANGES = 200
 _FEWEST_TEXTS = 20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from polymeter.analysis.comparison.comparability import check_allowed
 from polymeter.analysis.leaderboards.cells import BoardCell, BoardColumn, make_column
 from polymeter.analysis.leaderboards.expenses import EXPENSES, Expense, expense_of, pareto_front, usage_notes
 from polymeter.analysis.leaderboards.ranking import MOST_PAIRED, Average, average, n_scores, rank_column
-from polymeter.analysis.leaderboards.reading import BoardRun, find_runs, read_board_runs
+from polymeter.analysis.leaderboards.reading import BoardRun, read_board_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.places import naming_places
 from polymeter.core.settings.arguments import Names, names_of
@@ -21,6 +22,8 @@ from polymeter.prices.priced_model import model_named
 from polymeter.report.formatting import count, listing, one_line
 from polymeter.report.render import as_text
 from polymeter.stats.intervals import Interval, ends_of
+from polymeter.store.reading.reused import may_share
+from polymeter.store.reading.run_folders import find_runs
 
 SCHEMA_VERSION = 1
 LEVEL = 0.95
@@ -382,6 +385,7 @@ def _notes(
     for row in rows:
         yield from usage_notes(row.name, row.runs, row.expense)
     if every:
+        yield from _sharing(rows)
         return
     for runs, row in zip(groups, rows, strict=True):
         unused = [run.name for run in runs if run not in row.runs]
@@ -390,6 +394,18 @@ def _notes(
                 f"{row.name} has {count(len(runs), 'run')}. The newest complete one is shown for each task, so "
                 f"{_some(unused)} {'is' if len(unused) == 1 else 'are'} not shown (--all shows all)."
             )
+
+
+def _sharing(rows: Sequence[BoardRow]) -> Iterator[str]:
+    """Yield a note on rows of runs that may share answers: their scores are not independent."""
+    runs = [(row.name, run.manifest) for row in rows for run in row.runs]
+    pairs = combinations(runs, 2)
+    names = dict.fromkeys(name for one, two in pairs if may_share(one[1], two[1]) for name in (one[0], two[0]))
+    if names:
+        yield (
+            f"{_some([*names])} may share answers (--reuse, score): their scores are not independent, and copies say "
+            "nothing about the noise between runs. 'polymeter compare' counts them."
+        )
 
 
 def _some(names: Sequence[str]) -> str:

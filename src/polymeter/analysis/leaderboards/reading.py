@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.errors import PlanError, PolymeterError, no_folder
-from polymeter.core.machine.places import stored_at
+from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder
-
-_DEPTH = 4
-"""The depth to which runs are searched below a named folder, as in the viewer: ``runs/track/out/400`` lies at 3."""
 
 
 @dataclass(frozen=True)
@@ -75,30 +71,6 @@ class BoardRun:
         return RunFolder(self.path, Path(elsewhere) if elsewhere else None)
 
 
-def find_runs(paths: Sequence[Path]) -> list[Path]:
-    """Return the run folders among some folders, and those up to four levels below the others.
-
-    Raises:
-        PlanError: if a folder is missing, or contains no run.
-        StorageError: if one cannot be read.
-    """
-    found: dict[Path, Path] = {}
-    for path in paths:
-        with stored_at(path, "Looking for runs"):
-            if not path.is_dir():
-                raise PlanError(no_folder(path), hint="Name run folders, or a folder that contains them.")
-            inside = [*_runs_below(path, _DEPTH)]
-        if not inside:
-            raise PlanError(
-                f"The folder {path} contains no run.",
-                where=str(path),
-                hint=f"A run folder has a run.json. Run folders are searched up to {_DEPTH} levels deep.",
-            )
-        for run in inside:
-            found.setdefault(run.resolve(), run)
-    return list(found.values())
-
-
 def read_board_runs(paths: Sequence[Path]) -> tuple[list[BoardRun], list[tuple[Path, str]]]:
     """Read the runs in some run folders. Return the runs, and the folders that are left out, with the reason: they
     cannot be read, or they are ablations, which lie beside the runs that they were made of.
@@ -127,12 +99,3 @@ def read_board_runs(paths: Sequence[Path]) -> tuple[list[BoardRun], list[tuple[P
         told = "\n".join(f"  - {path}: {why}" for path, why in left_out)
         raise PlanError(f"None of the runs has results:\n{told}")
     return runs, left_out
-
-
-def _runs_below(path: Path, depth: int) -> Iterator[Path]:
-    if RunFolder(path).manifest.exists():
-        yield path
-    elif depth:
-        for inside in sorted(path.iterdir()):
-            if inside.is_dir() and not inside.name.startswith("."):
-                yield from _runs_below(inside, depth - 1)
