@@ -149,6 +149,25 @@ class _BaseModel(ABC):
         """
         return parameters.max_new_tokens
 
+    @property
+    def reads_rows(self) -> bool:
+        """True if an answer may rest on more of a row than its request holds: a wrapper is handed the row itself, and a
+        model of a user's own may ask for it (``rows``). Another run reuses such an answer for the same row alone.
+        """
+        return True
+
+    @property
+    def may_move(self) -> bool:
+        """True if other weights may answer under the same identity later, as behind the name of a hosted model."""
+        return False
+
+    @property
+    def served(self) -> str:
+        """The model and version that the endpoint states to have answered with; empty if it states none, or if it has
+        stated several.
+        """
+        return ""
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """The settings among some parameters that this model cannot honour, each with the reason. They are shown once,
         when the run is planned, and again in the report.

@@ -109,11 +109,13 @@ def MockModel(
         "seed": seed,
     }
     model: Model
+    looks_up = mode in ("gold", "wrong")
+    reads_rows = looks_up or bool(answers)
     if is_async:
-        looks_up = mode in ("gold", "wrong")
-        model = MockEndpoint(script, traits, identity, delay_ms / 1000, script.look_up if looks_up else None)
+        look_up = script.look_up if looks_up else None
+        model = MockEndpoint(script, traits, identity, delay_ms / 1000, look_up, reads_rows=reads_rows)
     else:
-        model = MockBatch(script, traits, identity, delay_ms / 1000, batch_size)
+        model = MockBatch(script, traits, identity, delay_ms / 1000, batch_size, reads_rows=reads_rows)
     script.model = model
     return model
 
@@ -126,6 +128,7 @@ class MockBatch(BatchModel):
         traits: What planning may know; default: a chat model that can do everything.
         identity: The mock's identity; default: the function's name.
         delay_s: How long a batch takes, in seconds.
+        reads_rows: Whether the function may look at more than the request's messages and parameters.
         batch_size: Preferred batch size; 0: everything that is ready.
         group_key: Which requests may share a batch.
     """
@@ -138,7 +141,10 @@ class MockBatch(BatchModel):
         delay_s: float = 0.0,
         batch_size: int = 0,
         group_key: Callable[[Request], Hashable] | None = None,
+        *,
+        reads_rows: bool = True,
     ) -> None:
+        self._reads_rows = reads_rows
         self.traits = traits or _TRAITS
         self.batch_hint = batch_size or ALL_READY
         self.batches: list[int] = []
@@ -151,6 +157,11 @@ class MockBatch(BatchModel):
     def identity(self) -> Mapping[str, Any]:
         """The identity that it was made with."""
         return self._identity
+
+    @property
+    def reads_rows(self) -> bool:
+        """As it was made."""
+        return self._reads_rows
 
     def decodes(self, medium: Media) -> bool:
         """Media that have a rule; others are not read."""
@@ -187,7 +198,10 @@ class MockEndpoint(AsyncModel):
         identity: Mapping[str, Any] | None = None,
         delay_s: float = 0.0,
         look_up: Callable[[Request], None] | None = None,
+        *,
+        reads_rows: bool = True,
     ) -> None:
+        self._reads_rows = reads_rows
         self.traits = traits or _TRAITS
         self.n_requests = 0
         self.n_in_flight = 0
@@ -201,6 +215,11 @@ class MockEndpoint(AsyncModel):
     def identity(self) -> Mapping[str, Any]:
         """The identity that it was made with."""
         return self._identity
+
+    @property
+    def reads_rows(self) -> bool:
+        """As it was made."""
+        return self._reads_rows
 
     def decodes(self, medium: Media) -> bool:
         """Media that have a rule; others are not read."""

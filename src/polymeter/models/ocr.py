@@ -101,6 +101,11 @@ class OcrModel(BatchModel):
             **unusual,
         }
 
+    @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """A limit that asks for a short answer: the answer is the whole text of the image."""
         return ignored_limit(parameters, "it returns all text in the image.")

@@ -72,6 +72,11 @@ class PocketSphinxModel(BatchModel):
             "vocabulary": self._vocabulary,
         }
 
+    @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """A limit that asks for a short answer: the answer is all words."""
         return ignored_limit(parameters, "it returns all words in the audio.")

@@ -80,6 +80,11 @@ class ShapesModel(BatchModel):
             "opencv": _opencv_version(),
         }
 
+    @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Return the settings of other image models, which have no effect here."""
         return dict.fromkeys(parameters.extra, _IGNORED) if isinstance(parameters, GenerateImage) else {}

@@ -142,6 +142,11 @@ class DiffusersModel(BatchModel):
             "packages": {package: package_version(package) for package in packages},
         }
 
+    @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that this pipeline does not accept, or that have no effect."""
         if not isinstance(parameters, GenerateImage) or self._kind is None:

@@ -23,6 +23,7 @@ from polymeter.models.endpoint.addresses import check_line
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import UnreachedError
 from polymeter.models.endpoint.shapes import offers_tools
+from polymeter.models.endpoint.stated import StatedModels, is_pinned
 from polymeter.models.video_parts import ALL_WAYS
 
 _MAX_NAMES = 8
@@ -83,6 +84,7 @@ class HostedModel(AsyncModel):
         self._extra_body = extra_body
         self._key = key
         self._key_names = key_names
+        self._stated = StatedModels(label.partition(":")[2])
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -90,6 +92,22 @@ class HostedModel(AsyncModel):
     def shows_subtitles(self) -> frozenset[str]:
         """Every way: a video whose subtitles depend on its frames is sent as frames."""
         return ALL_WAYS
+
+    @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
+    @property
+    def may_move(self) -> bool:
+        """True unless the name names one version."""
+        return not is_pinned(self._label)
+
+    @property
+    def served(self) -> str:
+        """The one statement of the provider; empty if there is none, or several."""
+        found = self._stated.found
+        return next(iter(found)) if len(found) == 1 else ""
 
     async def respond(self, request: Request) -> Response:
         """Encode the media on another thread, and send the request."""
@@ -243,6 +261,7 @@ class HostedModel(AsyncModel):
             raise ModelError(f"The answer is not a JSON object: {shown!r}", kind="transient", where=self._label)
         if answer.get("error"):
             raise self._error(200, {}, text)
+        self._stated.note(answer)
         return answer
 
     async def _greet(self, client: Any) -> None:

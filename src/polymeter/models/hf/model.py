@@ -230,6 +230,11 @@ class HfModel(BatchModel):
             "packages": {package: package_version(package) for package in packages},
         }
 
+    @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Generation settings that have no effect here."""
         if isinstance(parameters, GenerateImage):

@@ -9,6 +9,7 @@ from typing import Any
 from polymeter.core.errors import ModelError
 from polymeter.models.endpoint.errors import EndpointError, error_of
 from polymeter.models.endpoint.http import JSON, MAX_ANSWER_MB, Connections, File, HttpAnswer, form
+from polymeter.models.endpoint.stated import StatedModels
 from polymeter.models.openai.address import Address
 from polymeter.models.openai.content import dumps
 from polymeter.models.openai.quirks import Quirks, hinted
@@ -40,6 +41,7 @@ class Client:
     ) -> None:
         self.address = address
         self.quirks = quirks
+        self.stated = StatedModels(settings.name)
         self._settings = settings
         self._connections = Connections(
             address.base_url, address.headers, where=address.where, max_answer_mb=max_answer_mb
@@ -133,7 +135,9 @@ class Client:
             sent = {"model": self._settings.name, **self.quirks.put(settings), **self._settings.extra_body}
             body, kind = write(sent)
             try:
-                return self._read(await self._connections.post(url, body, kind=kind))
+                answer = self._read(await self._connections.post(url, body, kind=kind))
+                self.stated.note(answer)
+                return answer
             except EndpointError as error:
                 if not tries_left or not self.quirks.learn(error, sent):
                     raise hinted(error) from None

@@ -34,6 +34,7 @@ from polymeter.models.endpoint.errors import EndpointError, response_or_error
 from polymeter.models.endpoint.http import MAX_ANSWER_MB, checked_size
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.endpoint.shapes import offers_tools
+from polymeter.models.endpoint.stated import is_pinned
 from polymeter.models.openai.address import Address, find_addresses
 from polymeter.models.openai.answers import read_outputs
 from polymeter.models.openai.client import Client
@@ -258,6 +259,22 @@ class OpenAIModel(AsyncModel):
         limits = [sent[name] for name in (_LENGTH_KEY, _HOSTED_LENGTH_KEY) if isinstance(sent.get(name), int)]
         several = sent.get("n")
         return max(limits) * (several if isinstance(several, int) else 1) if limits else None
+
+    @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
+    @property
+    def may_move(self) -> bool:
+        """True unless the name names one version."""
+        return not is_pinned(self._settings.name)
+
+    @property
+    def served(self) -> str:
+        """The one statement of all addresses; empty if there is none, or several."""
+        found = set().union(*(one._client.stated.found for one in self._instances or (self,)))
+        return next(iter(found)) if len(found) == 1 else ""
 
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that endpoints have no name for, that ``omit`` leaves out, or that the model rejected in the

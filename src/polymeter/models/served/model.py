@@ -138,6 +138,16 @@ class ServedModel(AsyncModel):
         return self._model.joins_repeats or self.parity.on("answers-at-once")
 
     @property
+    def reads_rows(self) -> bool:
+        """False: a request holds everything."""
+        return False
+
+    @property
+    def may_move(self) -> bool:
+        """True for an id of a hub, which may hold other weights later."""
+        return bool(self.identity["weights"] == self._name)
+
+    @property
     def sends_stops(self) -> bool | None:
         """True if stop strings are sent with chat requests; decided when servers have started."""
         return self._model.sends_stops

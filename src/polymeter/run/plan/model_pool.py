@@ -104,6 +104,11 @@ class PooledModel(BatchModel):
         return self._model.joins_repeats
 
     @property
+    def reads_rows(self) -> bool:
+        """True if the model does."""
+        return self._model.reads_rows
+
+    @property
     def is_free(self) -> bool:
         """True if a run can have it: no other one still computes with it, and it did not fail to load."""
         with self._lock:
