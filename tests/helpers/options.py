@@ -64,6 +64,8 @@ OTHER_VALUES: dict[str, Any] = {
     "gpu_price": 2.5,
     "report_samples": "all",
     "journal_dir": Path("/local"),
+    "reuse": (Path("/runs"),),
+    "reuse_days": 3.0,
     "publish": "memory://runs/a",
     "cache_dir": Path("/cache"),
     "is_offline": True,

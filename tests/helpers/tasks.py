@@ -32,6 +32,7 @@ from polymeter.core.task import (
 from polymeter.run.execution import RunOutcome
 from polymeter.run.plan.plan import Plan
 from polymeter.run.plan.selection import SelectedTasks
+from polymeter.run.reuse.opening import open_reuse
 from polymeter.run.session import run_plan
 from polymeter.store.folder import RunFolder
 
@@ -170,4 +171,5 @@ def run_tasks(
         dict.fromkeys(roles or {}),
         tuple(task.as_task() for task in tasks),
     )
+    open_reuse(plan, folder, progress or Silence())
     return run_plan(plan, RunFolder(folder), progress or Silence())

@@ -33,6 +33,8 @@ from polymeter.run.finish.verdicts import count_excluded, human_scores, verdict_
 from polymeter.run.pilot.drawing import AfterPilot, EndedPilot, draw, work_of_pilot
 from polymeter.run.plan.plan import Plan, answer_reader, cache_folder, model_name, selected_samples, skip
 from polymeter.run.plan.stored import StoredAnswers
+from polymeter.run.reuse.keys import RequestKeys
+from polymeter.run.reuse.lookup import reuse_note
 from polymeter.run.schedule.events import Events
 from polymeter.run.schedule.journal_lookup import EarlierReading, JournalLookup
 from polymeter.run.schedule.panel import panel_of
@@ -46,6 +48,7 @@ from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
+from polymeter.store.reading.reused import REUSE
 from polymeter.store.reading.usage import tokens, usage_of_journal, usage_of_run
 
 if TYPE_CHECKING:
@@ -116,6 +119,7 @@ class Execution:
         self._prefetcher = Prefetcher(self._media, options.decode_workers, cache_folder(options) / FETCHED_IMAGES)
         self._human = human_scores(options.verdicts)
         identity = manifests.completion_identity(plan)
+        self._keys = RequestKeys(plan)
         self._tasks = [
             RunningTask(
                 task,
@@ -128,6 +132,7 @@ class Execution:
                 task.spec.name in changed,
                 may_overlap=options.score_workers is not None,
                 human=self._human.get(task.spec.name),
+                reuse_key=None if plan.reuse is None else self._keys.of,
             )
             for task in plan.opened
         ]
@@ -185,6 +190,8 @@ class Execution:
 
     def _close(self) -> None:
         with ExitStack() as last:
+            if self._plan.reuse is not None:
+                last.callback(self._plan.reuse.close)
             last.callback(self._writer.close)
             if self._account is not None:
                 last.callback(self._account.ledger.end)
@@ -285,7 +292,17 @@ class Execution:
         plan, options = self._plan, self._plan.options
         models = manifests.model_fingerprints(plan)
         was_damaged = bool(self._manifest["sessions"][-1].get("damage"))
-        recorder = Recorder(self._writer, self._media, models, self._files, restores_requests=was_damaged)
+        asked_models = {MODEL_ROLE: plan.model, **plan.roles}
+        reuse = plan.reuse
+        recorder = Recorder(
+            self._writer,
+            self._media,
+            models,
+            self._files,
+            restores_requests=was_damaged,
+            keys=self._keys,
+            served=lambda role: asked_models[role].served,
+        )
         events = Events(recorder, self._progress.note)
         if plan.budget is not None:
             part = int(self._manifest["sessions"][-1]["id"], 16)
@@ -306,6 +323,7 @@ class Execution:
             answer_reader(plan),
             panel_of(plan),
             self._crew,
+            None if reuse is None else lambda asked: reuse.look_up(asked, models, self._files),
         )
         return Scheduler(
             dispatchers,
@@ -402,6 +420,8 @@ class Execution:
         journal = Journal(self._folder.journal)
         summaries = self._reduction.task_summaries(results, journal)
         groups = self._reduction.group_summaries(results)
+        self._manifest["sessions"][-1]["seconds"] = round(time.perf_counter() - self._started, 3)
+        usage = usage_of_journal(journal, self._manifest)
         balanced = sessions.requests_by_address(self._manifest, self._dispatchers())
         by_address = sessions.answers_by_address(journal, self._manifest, [task.name for task in self._tasks])
         document = results_document(
@@ -416,14 +436,13 @@ class Execution:
                 *self._plan.notes,
                 *verdict_notes(self._human, journal),
                 *sessions.notes(by_address, self._manifest, balanced),
+                *filter(None, [reuse_note(self._reuse_record(usage))]),
                 *filter(None, [self._mixed_media(journal)]),
                 *self._nondeterminism(),
                 *self._reduction.doubts(summaries),
                 *self._reduction.failures,
             ],
         )
-        self._manifest["sessions"][-1]["seconds"] = round(time.perf_counter() - self._started, 3)
-        usage = usage_of_journal(journal, self._manifest)
         document[USAGE_BY_ROLE] = usage_document(usage)
         address_of = sessions.part_addresses(journal, self._manifest) if by_address else None
         for task in self._tasks:
@@ -441,6 +460,17 @@ class Execution:
         n_failed = max(unscored - n_excluded, 0) + len(self._reduction.failures)
         self._close_manifest("complete", n_failed, usage)
         return RunOutcome(self._folder, "complete", document, n_failed)
+
+    def _reuse_record(self, usage: UsageByRole | None) -> dict[str, Any]:
+        """Return the record of the answers of other runs; empty if none were looked for, now or before."""
+        manifest, reuse = self._manifest, self._plan.reuse
+        if reuse is not None:
+            manifest["sessions"][-1][REUSE] = reuse.document()
+            manifest[REUSE] = reuse.summary(manifest)
+        found: dict[str, Any] = manifest.get(REUSE) or {}
+        if found and usage is not None:  # a part that was killed has not counted
+            found["reused"] = sum(own.reused for own in usage.values())
+        return found
 
     def _mixed_media(self, journal: Journal) -> str:
         """Return the note on samples whose media the model was sent by different rules."""
@@ -500,6 +530,7 @@ class Execution:
             "model_ms": round(outcome.latency_ms, 1),
             SESSION_DISPATCHERS: dispatchers,
         }
+        self._reuse_record(usage)
         spread = self._crew.history() if self._crew is not None else None
         if spread is not None:
             manifest["sessions"][-1]["spread_scoring"] = spread

@@ -20,6 +20,7 @@ from polymeter.run.plan.missing_packages import check_packages
 from polymeter.run.plan.plan import Plan, cache_folder, check_learned, compile_tasks, model_name, skip
 from polymeter.run.plan.preflight import check_endpoints, may_miss_judge
 from polymeter.run.plan.request import RunRequest
+from polymeter.run.reuse.opening import open_reuse
 from polymeter.run.schedule.panel import panel_of
 from polymeter.run.session import folder_of, placed, refuse_changes, remove_if_empty, result_if_finished, run_plan
 from polymeter.store.folder import RUNS, RunFolder
@@ -79,6 +80,7 @@ def _run_in(folder: RunFolder, plan: Plan, request: RunRequest, progress: Progre
     is_new = plan.options.is_restart or not folder.is_begun()
     if is_new and not plan.options.passes_unknown_settings:  # a resumed run keeps its original settings
         check_typed_settings(plan.options.generation, plan.model, model_name(plan))
+    open_reuse(plan, folder.path, progress)
     # Whether a judge is missing shows when tasks are opened, and then the model must not have been asked for anything.
     # With caps nothing is sent either before every request is known to have a bound.
     is_asked_last = may_miss_judge(plan) or plan.budget is not None

@@ -170,6 +170,34 @@ class Journal:
         )
         return {AnswerKey(*key): body for *key, body in answers}
 
+    def answer(self, task: str, index: int, key: AnswerKey) -> str | None:
+        """The body of one answer of a sample; ``None`` if it does not exist."""
+        row = self._db.execute(
+            "SELECT body FROM responses"
+            " WHERE task=? AND sample=? AND role=? AND model=? AND fingerprint=? AND occurrence=?",
+            (self.task_ids.get(task), index, key.role, key.model, key.fingerprint, key.occurrence),
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def answers_with_parts(self, task: str) -> Iterator[tuple[int, AnswerKey, int | None, str]]:
+        """The answers that the samples of a task use: sample, key, part of the run (``None``: of an older version) and
+        body. Models' own prompts are not answers.
+        """
+        part = "part" if self._has_parts else "NULL"
+        rows = self._db.cursor().execute(
+            f"SELECT sample, role, model, fingerprint, occurrence, {part}, body FROM responses"
+            " WHERE task=? AND turn>=0 AND role!=?",
+            (self.task_ids.get(task), OWN_PROMPT_ROLE),
+        )
+        for sample, role, model, fingerprint, occurrence, number, body in rows:
+            yield sample, AnswerKey(role, model, fingerprint, occurrence), number, body
+
+    def ids(self, task: str) -> list[tuple[int, str]]:
+        """The indices and ids of all ended samples of a task, in order."""
+        return self._db.execute(
+            "SELECT sample, id FROM samples WHERE task=? ORDER BY sample", (self.task_ids.get(task),)
+        ).fetchall()
+
     def part_of(self, task: str, index: int, key: AnswerKey) -> int | None:
         """The part of the run that wrote an answer of a sample; ``None`` if it is unknown, -1 if the answer does not
         count.

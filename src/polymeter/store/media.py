@@ -185,6 +185,29 @@ class MediaStore:
             return Video(kept, medium.key, medium.start_s, medium.end_s)
         return type(medium)(kept, medium.key)
 
+    def has(self, folder: Path, name: str) -> bool:
+        """Return whether a media folder of another run has a file."""
+        return _stored_file(folder, name) is not None
+
+    def take(self, folder: Path, name: str, *, is_synced: bool = False) -> str:
+        """Take a file of another run's media over; both share it where the disk allows. Returns its name.
+
+        Raises:
+            DataError: if it does not exist there, or is not a media file.
+        """
+        if _stored_file(folder, name) is None:
+            raise DataError(f"The media file {name!r} does not exist.", where=str(folder))
+        source, path = media_path(folder, name), media_path(self.folder, name)
+        if not path.exists():
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                os.link(source, path)  # safe, because no media file is ever changed
+            except FileExistsError:
+                pass
+            except OSError:  # another disk, or one without links
+                self._write(name, source.read_bytes, is_synced=is_synced)
+        return name
+
     def path_of(self, name: str) -> Path:
         """The path of a kept input."""
         return media_path(self.folder, name)

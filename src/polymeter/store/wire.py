@@ -102,6 +102,7 @@ def write_response(
     files: FilesBehind | None = None,
     sent: Mapping[str, float | None] | None = None,
     shown: Sequence[str | None] = (),
+    marks: Mapping[str, Any] | None = None,
 ) -> str:
     """An answer as JSON.
 
@@ -111,13 +112,14 @@ def write_response(
         files: The files that it rests on, if any.
         sent: The media of its request as ``ModelUsage`` counts them; empty if it had none.
         shown: The digests of the records of what was shown of them; empty if there is no record.
+        marks: The marks for reuse (``polymeter.store.reading.reused``); empty if it has none.
 
     Raises:
         ValueError: if it is an error: those are never written as answers.
     """
     if response.error is not None:
         raise ValueError("an error is not an answer")
-    if files is None and not sent and not shown and (text := _written_text(response)) is not None:
+    if files is None and not (sent or shown or marks) and (text := _written_text(response)) is not None:
         return text
     outputs = [_write_output(output, keep_image) for output in response.outputs]
     body: dict[str, Any] = {"outputs": outputs}
@@ -125,6 +127,7 @@ def write_response(
         body["latency_ms"] = round(response.latency_ms, 3)
     if sent:
         body["sent"] = dict(sent)
+    body |= marks or {}
     if files is not None:
         body["files"] = {"states": [state.as_list() for state in files.states], "shown": list(files.shown)}
     if shown:

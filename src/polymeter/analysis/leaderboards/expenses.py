@@ -150,6 +150,9 @@ def usage_notes(name: str, runs: Sequence[BoardRun], expense: Expense) -> Iterat
     low, high = expense.cost.low, expense.cost.high
     if low is not None and high is not None and low < high:
         yield f"The cost of {name} is known as a range alone: {money(expense.cost)}. The middle is shown."
+    n_reused = sum(own.reused for (role, _), own in expense.usage.items() if role == MODEL_ROLE)
+    if n_reused:
+        yield f"Not included in the expenses of {name}: {count(n_reused, 'answer')} taken from other runs (--reuse)."
     n_silent = sum(
         max(own.unknown.get("input", 0), own.unknown.get("output", 0))
         for (role, _), own in expense.usage.items()

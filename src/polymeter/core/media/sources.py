@@ -189,6 +189,25 @@ def media_hash(source: Any) -> str:
     return media_hash(plain) if plain is not source else _decoded_hash(source)
 
 
+def is_known_by_content(source: Any) -> bool:
+    """Return whether ``media_hash`` of audio or video rests on its content, and not on a URL, the path of a missing
+    file, or the name of an object.
+    """
+    source = encoded_source(source)
+    if isinstance(source, dict):
+        inner = source.get("bytes") or source.get("path") or source.get("url")
+        return source.get("array") is not None or (inner is not None and is_known_by_content(inner))
+    if isinstance(source, (str, Path)):
+        return str(source).startswith("data:") or (not is_url(source) and Path(on_disk(str(source))).is_file())
+    if isinstance(source, (list, tuple)):
+        return all(map(is_known_by_content, source))
+    inside = getattr(source, "source", None) if hasattr(source, "content_hash") else None
+    if inside is not None:  # an image part among the frames of a video
+        return not is_elsewhere(inside)
+    is_array = hasattr(source, "dtype") and hasattr(source, "shape")
+    return isinstance(source, bytes) or is_pil(source) or is_array or hasattr(source, "get_all_samples")
+
+
 def _decoded_hash(source: Any) -> str:
     """Hex digest of frames, an array, or an object of another library."""
     if isinstance(source, (list, tuple)):

@@ -30,6 +30,8 @@ PRICED_APART = ("audio", "image", "image_output")
 """Tokens of media, which some providers charge differently. They are not listed among the unknown ones."""
 COUNTS = (*TOKENS, "images_sent", "images_made", "audio_s", "failed")
 """The counts that may be unknown for an answer."""
+REUSED_COUNTS = ("reused", "reused_tokens")
+"""The counts of answers that were taken from other runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class ModelUsage:
         cost: The cost in US dollars: as the provider states it, else at the rates of the run.
         stated: Answers whose cost the provider states.
         unknown: By name of a count, the number of answered requests that do not say it; 0 is left out.
+        reused: Answers that were taken from other runs. Nothing was spent on them, so no other count includes them.
+        reused_tokens: Tokens of their prompts and answers; ``None``: none says its number.
     """
 
     input: int | None = None
@@ -91,6 +95,8 @@ class ModelUsage:
     cost: Cost = UNKNOWN_COST
     stated: int = 0
     unknown: Mapping[str, int] = field(default_factory=dict)
+    reused: int = 0
+    reused_tokens: int | None = None
 
     def __add__(self, other: ModelUsage) -> ModelUsage:
         counts = {name: _sum(getattr(self, name), getattr(other, name)) for name in COUNTS}
@@ -108,6 +114,8 @@ class ModelUsage:
             requests=self.requests + other.requests,
             stated=self.stated + other.stated,
             unknown=unknown,
+            reused=self.reused + other.reused,
+            reused_tokens=_sum(self.reused_tokens, other.reused_tokens),
         )
 
     @property
@@ -117,10 +125,13 @@ class ModelUsage:
         return sum(known) if known else None
 
     def document(self) -> dict[str, Any]:
-        """The counts as plain data; ``None`` is unknown. What concerns prices alone is left out if it is unknown."""
+        """The counts as plain data; ``None`` is unknown. What concerns prices alone is left out if it is unknown, and
+        reused answers if there are none.
+        """
         document = asdict(self)
         left_out = [name for name in PRICED_APART if document[name] is None]
         left_out += [*(["cost"] if self.cost == UNKNOWN_COST else []), *([] if self.stated else ["stated"])]
+        left_out += () if self.reused else REUSED_COUNTS
         return {name: value for name, value in document.items() if name not in left_out}
 
     @classmethod

@@ -31,8 +31,10 @@ _HEADINGS = {
     "audio_s": "Audio sent, s",
     "requests": "Requests",
     "failed": "Failed tries",
+    "reused": "Answers of other runs",
+    "reused_tokens": "tokens of these",
 }
-_ONLY_SOME = ("images_sent", "images_made", "audio_s")
+_ONLY_SOME = ("images_sent", "images_made", "audio_s", "reused", "reused_tokens")
 """Counts that are 0 in most runs."""
 
 

@@ -35,6 +35,7 @@ from polymeter.run.plan.plan import Plan, cache_folder, compile_tasks, skip
 from polymeter.run.plan.preflight import check_endpoints
 from polymeter.run.plan.request import RunRequest
 from polymeter.run.plan.stored import StoredAnswers, traits_from
+from polymeter.run.reuse.opening import open_reuse
 from polymeter.run.schedule.panel import panel_of
 from polymeter.run.session import placed, refuse_changes, run_plan
 from polymeter.store.exports.copying import take_answers
@@ -112,6 +113,7 @@ def _score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
     if target.is_begun():
         manifests.keep_stops(target.read_manifest(), plan)
     plan.budget = planned_budget(plan, target)
+    open_reuse(plan, target.path, progress)
     check_endpoints(plan, target, progress)
     progress.stage("opening tasks")
     compile_tasks(plan, cache_folder(plan.options), is_begun=not _kept_answers_only(source))

@@ -28,9 +28,13 @@ from polymeter.run.finish.scoring_code import scoring_code
 from polymeter.run.plan.plan import Plan
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, Session
+from polymeter.store.reading.reused import REUSE
 
 UNFINISHED = "unfinished"
 """The status of a part whose process ended before it could write how."""
+ANSWER_KEYS = "answer_keys"
+"""The version of the keys by which other runs find the answers of a part; parts of old versions have none."""
+KEYS_VERSION = 1
 _UNKNOWN = "an unrecorded address"
 _ID_BITS = 48
 
@@ -57,16 +61,19 @@ def new_part(plan: Plan, software: Mapping[str, Any], command: str, kind: str) -
         "rules": rules(),
         "usage_version": USAGE_VERSION,
         **({"caps": plan.budget.caps.document()} if plan.budget is not None else {}),
+        ANSWER_KEYS: KEYS_VERSION,
         "host": platform.node(),
         "process": os.getpid(),
         "endpoints": addresses(plan),
+        **({} if plan.reuse is None else {REUSE: plan.reuse.document()}),
     }
 
 
 def as_part(record: Mapping[str, Any]) -> Session:
     """Return the record of a part in the journal."""
     facts = {
-        name: record[name] for name in ("kind", "started", "polymeter", "host", "endpoints", "rules", "usage_version")
+        name: record[name]
+        for name in ("kind", "started", "polymeter", "host", "endpoints", "rules", "usage_version", ANSWER_KEYS)
     }
     if "caps" in record:  # its tries are reservations in the journal
         facts["caps"] = record["caps"]

@@ -52,6 +52,7 @@ from polymeter.run.schedule.running_samples import MODEL_ROLE
 if TYPE_CHECKING:
     from polymeter.run.budget.budget import Budget
     from polymeter.run.dispatch.replicas.hosts import Place
+    from polymeter.run.reuse.lookup import Reuse
 
 
 @dataclass(slots=True)
@@ -77,6 +78,7 @@ class Plan:
         place: The place of replicas of models, and of scoring; ``None``: all of it is in this process.
         budget: The caps of the run; ``None``: there are none.
         prices: The prices of its models.
+        reuse: Answers of other runs; ``None``: none are named.
     """
 
     model: Model
@@ -96,6 +98,7 @@ class Plan:
     place: Place | None = None
     budget: Budget | None = None
     prices: PriceBook = field(default_factory=PriceBook)
+    reuse: Reuse | None = None
 
     @property
     def parity(self) -> Parity:

@@ -5,7 +5,7 @@ then ends.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -18,10 +18,13 @@ from polymeter.core.task import SampleStatus, Score
 from polymeter.core.text.codec import NotExactError, encode, jsonable_as_json
 from polymeter.data.audio import duration_s
 from polymeter.run.finish.files import FilesOfRun
+from polymeter.run.reuse.keys import RequestKeys
+from polymeter.run.reuse.taking import take_media
 from polymeter.run.schedule.running_samples import EndedSample, PendingRequest
 from polymeter.store.journal import STALE
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.media import MediaStore
+from polymeter.store.reading.reused import CONTENT_KEY, REUSED, SERVED
 from polymeter.store.schema import FAILED_TRIES, SHOWN
 from polymeter.store.shown_media import shown_of_request
 from polymeter.store.wire import write_request, write_response, write_score
@@ -41,6 +44,8 @@ class Recorder:
         files: The files that answers and scores rest on.
         restores_requests: Whether requests whose answers are known are written again, because the journal was damaged
             and may have lost some.
+        keys: Gives the keys by which other runs find answers; ``None``: they will not.
+        served: Gives the model that the endpoint of a role states.
     """
 
     def __init__(
@@ -51,7 +56,11 @@ class Recorder:
         files: FilesOfRun,
         *,
         restores_requests: bool = False,
+        keys: RequestKeys | None = None,
+        served: Callable[[str], str] = lambda role: "",
     ) -> None:
+        self._keys = keys
+        self._served = served
         self._writer = writer
         self._media = media
         self._models = models
@@ -92,11 +101,16 @@ class Recorder:
                 with _WRITING:
                     rests_on_files = one.may_show or one.running.files or not isinstance(one.request, Request)
                     behind = self._files.behind_answer(one) if rests_on_files else None
-                    one.response = self._stored(one.response)
+                    digests: Sequence[str | None]
+                    if one.reused is None:
+                        one.response = self._stored(one.response)
+                        shown = shown_of_request(one.request) if one.may_show else []
+                        digests = [None if record is None else record[0] for record in shown]
+                    else:
+                        one.response = take_media(self._media, one, one.reused, one.response)
+                        shown, digests = [*one.reused.records.items()], one.reused.digests
                     sent = sent_media(one.request) if one.may_show and not one.response.is_joined else None
-                    shown = shown_of_request(one.request) if one.may_show else []
-                    digests = [None if record is None else record[0] for record in shown]
-                    body = write_response(one.response, self._media.name_of, behind, sent, digests)
+                    body = write_response(one.response, self._media.name_of, behind, sent, digests, self._marks(one))
                     if isinstance(one.request, Request):
                         requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
             except StorageError:
@@ -110,6 +124,18 @@ class Recorder:
         self._writer.put("requests", requests)
         self._writer.put(SHOWN, [*records.items()])
         self._writer.put("responses", responses)
+
+    def _marks(self, one: PendingRequest) -> dict[str, Any]:
+        """The marks by which other runs can reuse an answer, and its origin if it was reused itself."""
+        if self._keys is None or not isinstance(one.request, Request):
+            return {}
+        key = one.content_key or self._keys.of(one)
+        served = self._served(one.role) if one.reused is None else one.reused.served
+        return {
+            **({CONTENT_KEY: key} if key not in ("", one.fingerprint) else {}),
+            **({SERVED: served} if served else {}),
+            **({} if one.reused is None else {REUSED: one.reused.origin.document()}),
+        }
 
     def failed_tries(self, failed: Sequence[PendingRequest]) -> None:
         """Journal that a try of each of these requests failed. A request that is tried again is not over.

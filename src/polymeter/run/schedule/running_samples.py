@@ -8,11 +8,11 @@ waits), which decides how many share a thread hop and how many may be in memory.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polymeter.core.content import Image, Part, Text, Video, recorded_apart
 from polymeter.core.errors import DataError, ScoreError, boundary
@@ -27,6 +27,9 @@ from polymeter.data.showing.row_subtitles import subtitles_of_row
 from polymeter.run.finish.unscored import ValueCount
 from polymeter.run.schedule.lost_verdicts import LostVerdict
 from polymeter.store.journal import AnswerKey
+
+if TYPE_CHECKING:
+    from polymeter.run.reuse.lookup import ReusedAnswer
 
 MODEL_ROLE = "model"
 LONGEST_CHUNK_S = 0.25
@@ -78,6 +81,7 @@ class RunningTask:
         scorers: What its scores were measured with, and in whose place, as scoring has reported it.
         human: The verdicts of people on its samples; ``None``: none are used.
         values: How many of its samples have a value, since its rows were read to their end; ``None``: they were not.
+        reuse_key: Gives the key of a request, where answers of other runs may be reused.
         name: The task's name.
         playing: What its code is called inside to make a sample's requests; likewise ``asking``, for what a request
             shows, and ``scoring``.
@@ -100,6 +104,7 @@ class RunningTask:
     scorers: dict[tuple[str, str], None] = field(default_factory=dict)
     human: HumanScores | None = None
     values: ValueCount | None = None
+    reuse_key: Callable[[PendingRequest], str] | None = None
     n_timed: int = 0
     waiting_share: float = 0.0
     score_s: float = 0.0
@@ -195,6 +200,8 @@ class PendingRequest:
     ``is_of_scorer`` for one that scoring has made in another process, where the sample is scored again once it is
     answered. ``batch_key`` is set by a dispatcher that makes batches. ``may_show``: whether it may carry media.
     ``unreadable``: why the stored answer cannot be read by the rules of this version, and is not asked for again.
+    ``content_key``: the key of the answer in other runs; empty: it has none, or it is not known yet. ``reused``: the
+    answer of another run that was taken.
     """
 
     running: RunningSample
@@ -211,6 +218,8 @@ class PendingRequest:
     batch_key: Hashable = None
     may_show: bool = True
     unreadable: str = ""
+    content_key: str = ""
+    reused: ReusedAnswer | None = None
 
     @property
     def question(self) -> Question:
@@ -298,7 +307,10 @@ class RunningSample:
             if role != OWN_PROMPT_ROLE:  # prompts are not turns: answers are numbered as without them
                 self.turns += 1
                 turn = self.turns
-            return PendingRequest(self, role, request, mark, occurrence, turn, may_show=may_show)
+            asked = PendingRequest(self, role, request, mark, occurrence, turn, may_show=may_show)
+        if self.task.reuse_key is not None:  # here, on a worker's thread: it may read media
+            asked.content_key = self.task.reuse_key(asked)
+        return asked
 
     def _under_rules(self, request: Request, showing: Showing) -> Request:
         """A request whose media carry the rules of the task and the run, with all that was read of them."""

@@ -39,7 +39,7 @@ from polymeter.run.schedule.recorder import Recorder
 from polymeter.run.schedule.role_client import SampleRoleClient
 from polymeter.run.schedule.rollouts import ChunkProgress, RolloutWorker
 from polymeter.run.schedule.running_samples import MODEL_ROLE, EndedSample, PendingRequest, RunningSample, RunningTask
-from polymeter.run.schedule.work_list import ScheduleSettings, WorkList, WorkOutcome
+from polymeter.run.schedule.work_list import AnswersElsewhere, ScheduleSettings, WorkList, WorkOutcome
 from polymeter.store.journal import AnswerKey, Journal
 
 
@@ -315,6 +315,8 @@ class Scheduler:
         known: list[PendingRequest] = []
         fresh: dict[str, list[PendingRequest]] = {}
         self._lookup(asked)
+        if self.settings.reuse is not None:
+            self._take_over(asked, self.settings.reuse)
         for one in asked:
             if one.response is not None:
                 known.append(one)
@@ -325,9 +327,17 @@ class Scheduler:
                     self._held_bytes += one.weight
         for role, ones in fresh.items():
             self.dispatchers[role].add(ones)
-        self.outcome.n_known += len(known)
+        self.outcome.n_known += sum(one.reused is None for one in known)
         self._recorder.recalled(known)
         self._deliver(known)
+
+    def _take_over(self, asked: Sequence[PendingRequest], reuse: AnswersElsewhere) -> None:
+        """Answer requests from other runs, and journal these answers as if a model had given them."""
+        reused = reuse([one for one in asked if one.response is None])
+        self._recorder.answers(reused)
+        for one in reused:
+            for image in one.request.images():  # read for its digest
+                image.release()
 
     def _deliver(self, answered: Sequence[PendingRequest]) -> None:
         ready = []

@@ -5,7 +5,7 @@ What is run is what no earlier part of the run has settled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,14 @@ from polymeter.judge.panel import Panel
 from polymeter.run.dispatch.answers import AnswerReader
 from polymeter.run.finish.files import FilesOfRun
 from polymeter.run.finish.scoring_code import scoring_code
-from polymeter.run.schedule.running_samples import RunningTask
+from polymeter.run.schedule.running_samples import PendingRequest, RunningTask
 from polymeter.store.journal import Journal
 
 if TYPE_CHECKING:
     from polymeter.run.dispatch.replicas.scoring_crew import ScoringCrew
+
+AnswersElsewhere = Callable[[Sequence[PendingRequest]], Sequence[PendingRequest]]
+"""Sets the responses of those requests that are answered in other runs, and returns these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class ScheduleSettings:
         reader: Reads answers for the tasks.
         panel: The judges, if there are several.
         crew: Scores samples in other processes; ``None``: this one scores all.
+        reuse: Answers requests from other runs; ``None``: none are named.
     """
 
     window: int
@@ -144,6 +148,7 @@ class ScheduleSettings:
     reader: AnswerReader = field(default_factory=AnswerReader)
     panel: Panel | None = None
     crew: ScoringCrew | None = None
+    reuse: AnswersElsewhere | None = None
 
 
 @dataclass(slots=True)

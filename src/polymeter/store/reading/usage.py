@@ -15,6 +15,7 @@ from polymeter.core.records.usage import COUNTS, MACHINE, MODEL_ROLE, PRICED_APA
 from polymeter.core.text.codec import parse_json
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal, Session
+from polymeter.store.reading.reused import REUSED
 
 _DECIMALS = 10
 _HOUR_S = 3600
@@ -58,6 +59,9 @@ def usage_of_journal(
             sums[role, model] = _UsageSum()
         try:
             answer = parse_json(body.decode())
+            if REUSED in answer:
+                sums[role, model].add_reused(answer)
+                continue
             counts = _counts(answer, keeps_all=part in keeping)
             billed = _Billed.of_answer(answer)
         except (ValueError, TypeError, LookupError, AttributeError):  # damaged, but it was a request too
@@ -146,8 +150,17 @@ class _UsageSum:
     def __init__(self) -> None:
         self.known: list[float] = [0] * len(COUNTS)
         self.n_known = [0] * len(COUNTS)
-        self.n = self.n_failed = self.n_stated = 0
+        self.n = self.n_failed = self.n_stated = self.n_reused = 0
         self.costs: list[Cost] = []
+        self.reused_tokens: int | None = None
+
+    def add_reused(self, answer: Mapping[str, Any]) -> None:
+        """Add one answer of another run, which used nothing here."""
+        self.n_reused += 1
+        whole, output, *_ = _told(answer)
+        for count in (whole, output):
+            if count is not None:
+                self.reused_tokens = (self.reused_tokens or 0) + int(count)
 
     def add(self, counts: Sequence[float | None], billed: _Billed, rates: Rates | None) -> None:
         """Add one answer: its counts, what it states of its price, and the rates by which it is charged."""
@@ -171,10 +184,15 @@ class _UsageSum:
             known["failed"] = known.get("failed", 0) + self.n_failed
         if "audio_s" in known:
             known["audio_s"] = round(known["audio_s"], 3)
+        if self.n_reused and not self.n:  # nothing is unknown of what was not asked
+            known = {**dict.fromkeys(COUNTS, 0), **known}
+        known |= {"reused": self.n_reused, "reused_tokens": self.reused_tokens}
         return ModelUsage(**known, requests=self.n, cost=self._cost(), stated=self.n_stated, unknown=unknown)
 
     def _cost(self) -> Cost:
         """The cost of all answers. Unrounded, sums of the same answers in another order would differ."""
+        if self.n_reused and not self.n:
+            return Cost(0.0, 0.0)
         lows = [cost.low for cost in self.costs if cost.low is not None]
         highs = [cost.high for cost in self.costs if cost.high is not None]
         low = round(math.fsum(lows), _DECIMALS) if lows else None
@@ -231,19 +249,23 @@ class _RatesOfParts:
 
 def _counts(answer: Mapping[str, Any], *, keeps_all: bool) -> tuple[float | None, ...]:
     """The counts of one answer, in the order of ``COUNTS``."""
-    told: list[float | None] = [None] * _TOKENS
-    n_images = 0
-    for output in answer["outputs"]:
-        n_images += len(output.get("images", ()))
-        for place, count in enumerate(output.get("usage") or ()):
-            if count is not None:
-                told[place] = (told[place] or 0) + count
-    whole, output_tokens, reasoning, read, written = told
+    n_images = sum(len(output.get("images", ())) for output in answer["outputs"])
+    whole, output_tokens, reasoning, read, written = _told(answer)
     fresh = None if whole is None else max(whole - (read or 0) - (written or 0), 0)
     sent = answer.get("sent") or {}
     nothing = 0 if keeps_all else None
     images, audio_s = sent.get("images_sent", nothing), sent.get("audio_s", nothing)
     return fresh, read, written, output_tokens, reasoning, images, n_images, audio_s, nothing
+
+
+def _told(answer: Mapping[str, Any]) -> list[float | None]:
+    """The counts of tokens that an answer states."""
+    told: list[float | None] = [None] * _TOKENS
+    for output in answer["outputs"]:
+        for place, count in enumerate(output.get("usage") or ()):
+            if count is not None:
+                told[place] = (told[place] or 0) + count
+    return told
 
 
 def model_names(manifest: Mapping[str, Any]) -> dict[str, dict[str, str]]:
