@@ -51,7 +51,7 @@ def test_sentences_have_the_labels_and_data_have_the_names() -> None:
         ({"verdict": "not shown", "p_corrected": 0.3, "family": 2},
          "No difference between b and a is shown on Signs (corrected p = 0.300)."),
         ({"verdict": "untested", "difference": None},
-         "b and a cannot be told apart on Signs: no sample has a score in both."),
+         "b and a cannot be told apart on Signs: no sample has a score in both runs."),
         ({"verdict": "higher"},
          "b is higher than a on Signs, by 0.300 anls (95 % interval 0.100 to 0.500; p = 0.001)."),
     ],

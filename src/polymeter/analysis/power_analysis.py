@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeter.analysis.comparison.copies import ALL_COPIES, copies_of
 from polymeter.analysis.comparison.runs import ComparedRun, MeanResult, read_runs
 from polymeter.core.errors import PlanError, did_you_mean
 from polymeter.core.machine.places import naming_places
@@ -351,7 +352,8 @@ def _of_pair(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[
     first, second = runs
     means, others = first.means(task)
     means_of_second, others_of_second = second.means(task)
-    by_id = {own.id: own for own in second.outcomes(task)}
+    fixed = copies_of(first, second, task).fixed
+    by_id = {own.id: own for own in second.outcomes(task) if own.id not in fixed}
     for key, result in means.items():
         if not asked.wants(key) or key not in means_of_second:
             continue
@@ -366,7 +368,8 @@ def _of_pair(runs: Sequence[ComparedRun], task: str, asked: _Asked) -> Iterator[
             two.tolist(), one.tolist(), clusters=labels if any(labels) else None, bounds=result.bounds
         )
         if found.interval is None or not found.stderr:
-            why = found.no_interval or ("the runs agree on every sample" if pairs else "the runs share no sample")
+            nothing = ALL_COPIES if fixed else "the runs share no sample"
+            why = (found.no_interval if pairs else "") or ("the runs agree on every sample" if pairs else nothing)
             yield _nothing(first, "", task, key, why)
             continue
         partition = _partition(labels)

@@ -18,6 +18,7 @@ from polymeter.analysis.comparison.comparability import (
     run_findings,
     task_findings,
 )
+from polymeter.analysis.comparison.copies import copies_of, copy_notes
 from polymeter.analysis.comparison.groups import group_scores
 from polymeter.analysis.comparison.pairing import OPTION, check_pairing, pair_samples
 from polymeter.analysis.comparison.runs import BY_ID, ComparedRun, read_runs
@@ -290,6 +291,8 @@ def _compare(
         _refuse_nothing(first, other, metric, others)
     told = _unscored_alone if is_unpaired else _unscored
     warnings += [finding.text for finding in told(first, other, lines)]
+    for task in tasks:
+        warnings += copy_notes(copies_of(first, other, task), task, is_unpaired=is_unpaired)
     answers = [] if is_unpaired else [found for task in tasks if (found := compare_answers(first, other, task))]
     return RunComparison(other, tuple(lines), tuple(others), tuple(answers), tuple(warnings))
 

@@ -6,13 +6,14 @@ A difference is always the second run minus the first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from polymeter.analysis.comparison.copies import ALL_COPIES, copies_of
 from polymeter.analysis.comparison.runs import ComparedRun, MeanResult, Subset
 from polymeter.core.identity import seed_for
 from polymeter.core.records.attempts import estimates_among
@@ -71,6 +72,8 @@ class ScoreComparison:
         n_only_second: The same for the second run.
         n_neither: The number of samples of both runs without a value in either.
         subset: The path of the subset; empty for a whole task or a group.
+        n_copies: The number of pairs that cannot differ, because both runs have the same answers. They count in the
+            means and in no test.
     """
 
     kind: Kind
@@ -104,6 +107,7 @@ class ScoreComparison:
     n_only_second: int = 0
     n_neither: int = 0
     subset: Subset = ()
+    n_copies: int = 0
 
     @property
     def gain(self) -> float | None:
@@ -205,7 +209,10 @@ def _part_scores(
     means, others = first.means(task, subset)
     means_of_second, others_of_second = second.means(task, subset)
     found = TaskScores([], [])
-    pairs = None if is_unpaired else _Pairs(first.part(task, subset), second.part(task, subset))
+    pairs = None
+    if not is_unpaired:
+        fixed = copies_of(first, second, task).fixed
+        pairs = _Pairs(first.part(task, subset), second.part(task, subset), fixed)
     keys = {*means, *others}, {*means_of_second, *others_of_second}
     # Runs with different numbers of repeats: the metrics themselves are compared.
     only_of_one = (estimates_among(keys[0]) | estimates_among(keys[1])) - (keys[0] & keys[1])
@@ -237,11 +244,14 @@ def _part_scores(
 class _Pairs:
     """The samples of a task in two runs, side by side."""
 
-    def __init__(self, first: Sequence[SampleOutcome], second: Sequence[SampleOutcome]) -> None:
+    def __init__(
+        self, first: Sequence[SampleOutcome], second: Sequence[SampleOutcome], fixed: Collection[str] = ()
+    ) -> None:
         by_id = {outcome.id: outcome for outcome in second}
         self._pairs = [(outcome, by_id[outcome.id]) for outcome in first if outcome.id in by_id]
         labels = [outcome.cluster for outcome, _ in self._pairs]
         self._clusters = labels if any(label is not None for label in labels) else None
+        self._is_fixed = np.array([outcome.id in fixed for outcome, _ in self._pairs], dtype=bool)
 
     def compare(
         self, task: str, result: MeanResult, seed: int, *, is_main: bool
@@ -294,6 +304,9 @@ class _Pairs:
             n_only_second=n_only[1],
             n_neither=n_neither,
         )
+        is_copy = is_pair & self._is_fixed & (a == b)
+        if is_copy.any():
+            line = self._without_copies(line, a, b, is_copy, result, seed)
         if paired.spread is None:
             return line, None
         partition = None
@@ -301,6 +314,49 @@ class _Pairs:
             partition = Partition.of(self._clusters[place] for place in places)
             partition = partition if partition.count < places.size else None
         return line, TaskDifference(differences, paired, partition, scale, mean_a, mean_b)
+
+    def _without_copies(
+        self,
+        line: ScoreComparison,
+        a: NDArray[np.float64],
+        b: NDArray[np.float64],
+        is_copy: NDArray[np.bool_],
+        result: MeanResult,
+        seed: int,
+    ) -> ScoreComparison:
+        """Return a line whose test and interval rest on the pairs that can differ; its means rest on all."""
+        n_copies = int(is_copy.sum())
+        line = replace(line, n_copies=n_copies)
+        if n_copies == line.n:
+            return replace(
+                line,
+                stderr=None,
+                interval=None,
+                ci_method=None,
+                no_interval=ALL_COPIES,
+                p_value=None,
+                p_method="",
+                false_positive_rate=None,
+                effect_size=None,
+                odds_ratio=None,
+                detectable=None,
+            )
+        own, its = (np.where(is_copy, math.nan, side).tolist() for side in (a, b))
+        found = paired_difference(its, own, clusters=self._clusters, bounds=result.bounds)
+        test = paired_test(its, own, clusters=self._clusters, seed=seed)
+        share = result.scale * found.n / line.n  # of a difference of the pairs that can differ, in one of all
+        return replace(
+            line,
+            stderr=_scaled(found.stderr, share),
+            interval=_scaled_interval(found.interval, share),
+            ci_method=found.ci_method,
+            no_interval=found.no_interval,
+            p_value=test.p_value,
+            p_method=test.method,
+            false_positive_rate=test.false_positive_rate,
+            effect_size=test.effect_size,
+            detectable=_detectable(_scaled(found.stderr, result.scale), found.n, found.interval),
+        )
 
     def _ids(self, places: NDArray[np.intp], gains: NDArray[np.float64]) -> tuple[str, ...]:
         order = np.argsort(-gains, kind="stable")

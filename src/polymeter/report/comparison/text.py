@@ -69,8 +69,7 @@ def sentence(score: Score, first: str, second: str) -> str:
     verdict, difference = score["verdict"], score["difference"]
     metric = one_line(str(score["metric"]))
     if verdict == "untested":
-        why = "no sample has a score in both runs" if difference is None else "too few samples to test"
-        return f"{name}: cannot tell; {why}."
+        return f"{name}: cannot tell; {why_untested(score)}."
     if verdict == "equal":
         if score["n"] == 1:
             return f"{name}: the only sample has the same value of {metric} in {first} and {second}."
@@ -85,6 +84,15 @@ def sentence(score: Score, first: str, second: str) -> str:
         better = second if verdict == "better" else first
         return f"{name}: {better} is better, by {size}.{rest}"
     return f"{name}: {second} has the {verdict} {metric}, by {size}.{rest}"
+
+
+def why_untested(score: Score) -> str:
+    """Return the reason why a number has no test."""
+    if score["difference"] is None:
+        return "no sample has a score in both runs"
+    if score.get("n_copies") and score["n_copies"] == score["n"]:
+        return "all answers are the same ones in both runs"
+    return "too few samples to test"
 
 
 def sentences(document: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:

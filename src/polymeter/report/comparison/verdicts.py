@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from polymeter.report.comparison.text import doubts, interval, is_shown, label, limits, p_value, value
+from polymeter.report.comparison.text import doubts, interval, is_shown, label, limits, p_value, value, why_untested
 from polymeter.report.formatting import count, listing, one_line
 
 MOST_LEADS = 3
@@ -42,8 +42,7 @@ def verdict(score: Score, first: str, second: str) -> str:
     """Return the verdict on one number."""
     name, found = label(score), score["verdict"]
     if found == "untested":
-        why = "no sample has a score in both" if score["difference"] is None else "too few samples to test"
-        return f"{second} and {first} cannot be told apart on {name}: {why}."
+        return f"{second} and {first} cannot be told apart on {name}: {why_untested(score)}."
     if found == "equal":
         return f"{second} and {first} are equal on {name}: {_same(score)}."
     if found == "not shown":
