@@ -26,6 +26,7 @@ from polymeter.report.content.view import (
     question_at,
 )
 from polymeter.report.formatting import clip, count, duration, one_line
+from polymeter.store.reading.reused import origin_in
 
 ORDER = 40
 MOST_EXCHANGES = 60
@@ -285,6 +286,9 @@ def _facts(exchange: Mapping[str, Any]) -> list[str]:
         facts.append(f"prompt {clip(one_line(str(request['judge_prompt'])), _LONGEST_FACT)}")
     if isinstance(exchange.get("endpoint"), str):
         facts.append(f"at {clip(one_line(exchange['endpoint']), _LONGEST_FACT)}")
+    origin = origin_in(entry(exchange, "response"))
+    if origin is not None:
+        facts.append(f"reused from {one_line(origin.describe())}")
     latency = entry(exchange, "response").get("latency_ms")
     if isinstance(latency, (int, float)) and not isinstance(latency, bool):
         facts.append(

@@ -11,6 +11,7 @@ from polymeter.report.formatting import clean, number
 from polymeter.report.sample_values import sample_value
 from polymeter.report.shown_text import shown_in_sample
 from polymeter.store.media import media_path
+from polymeter.store.reading.reused import origin_in
 
 _MEDIA = ("image", "audio", "video")
 
@@ -47,6 +48,8 @@ def _lines(task: str, sample: Mapping[str, Any], media: Path) -> Iterator[str]:
         yield from _request(exchange.get("request") or {}, media)
         yield f"\n── {'answer' if role == 'model' else f'answer of the {role}'}{of_many}"
         yield from _answer(exchange.get("response") or {}, media)
+        if (origin := origin_in(exchange.get("response"))) is not None:
+            yield f"→ reused from {origin.describe()}"
     if not exchanges:
         yield "\n── No request of this sample was answered."
     if shown := shown_in_sample(sample):

@@ -137,6 +137,8 @@ function exchangeNode(exchange, title, shown = (exchange.request || {}).messages
   if (request.judge_prompt) said.push(`prompt ${request.judge_prompt}`);
   if (exchange.model) said.push(`judge ${exchange.model.slice(0, 12)}`);
   if (exchange.endpoint) said.push(`at ${exchange.endpoint}`);
+  const origin = response.reused;
+  if (origin) said.push(`reused from ${origin.run}, sample ${origin.sample} of ${origin.task}`);
   if (typeof response.latency_ms === "number") said.push(`${(response.latency_ms / 1000).toFixed(2)} s`);
   const outputs = response.outputs || [];
   return el("section", { class: "exchange" },
