@@ -69,6 +69,8 @@ def rerun(
         "is_strict_resume": False,
         "retry_errors": None,
         "publish": "",
+        "reuse": (),
+        "reuse_days": None,
         "allow_generated_code": allow_generated_code,
     }
     request = resume_request(source.path, changes, command)

@@ -481,14 +481,14 @@ class RunOptions(Options):
         (),
         "Runs whose answers are reused where the same was sent to the same model: run folders, or folders of runs. A "
         "resumed run keeps those that it named; none: no longer.",
-        flag=flag("--reuse", panel=SPEED, metavar="RUNS", commands=(*_RUN, "resume", "score")),
+        flag=flag("--reuse", panel=SPEED, metavar="RUNS", commands=("run", "resume", "score")),
     )
     reuse_days: float | None = runtime(
         None,
         "Reuse an endpoint's answers up to this age, although its model's name may stand for another one by now. "
         "Default: only if the endpoint states the same model and version as then.",
         gt=0,
-        flag=flag("--reuse-days", panel=SPEED, metavar="N", commands=(*_RUN, "resume", "score")),
+        flag=flag("--reuse-days", panel=SPEED, metavar="N", commands=("run", "resume", "score")),
     )
     publish: str = runtime(
         "",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +220,24 @@ def test_an_endpoint(tmp_path: Path, fingerprint: str | None) -> None:
         assert len(stub.received) - n_before == 1, "the question whether it is there, and what it serves"
     assert counts(tmp_path / "b") == (5, {})
     assert_same_but_origin(tmp_path / "b", tmp_path / "a")
+
+
+def test_what_is_made_of_a_run_reuses_nothing_by_itself(tmp_path: Path) -> None:
+    """A run that is resumed keeps the runs that it named; one that is scored or run again does not."""
+    first = ["mock", ["demo_signs"]]
+    polymeter.evaluate(*first, output=tmp_path / "a", limit=3)
+    polymeter.evaluate(*first, output=tmp_path / "b", limit=3, reuse=(tmp_path / "a",))
+    polymeter.score(tmp_path / "b", output=tmp_path / "c")
+    assert "reuse" not in json.loads((tmp_path / "c/run.json").read_text())
+    again = polymeter.rerun(tmp_path / "b", output=tmp_path / "d")
+    (usage,) = again.result.results["usage_by_role"]["model"].values()
+    assert usage["requests"] == 3
+    shutil.rmtree(tmp_path / "a")
+    manifest = json.loads((tmp_path / "b/run.json").read_text())
+    (tmp_path / "b/run.json").write_text(json.dumps({**manifest, "status": "stopped"}))
+    with pytest.raises(polymeter.PlanError, match=re.escape(str(tmp_path / "a"))):
+        polymeter.resume(tmp_path / "b")
+    polymeter.resume(tmp_path / "b", reuse=("none",))
 
 
 def test_a_model_on_this_machine_is_not_loaded(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ _NOT_TAKEN_OVER = {
     "retry_errors": None,
     "publish": "",
     "journal_dir": None,
+    "reuse": (),
+    "reuse_days": None,
 }
 
 

@@ -72,12 +72,13 @@ class ScoreRequest:
 
 
 def stored_options(run: Path) -> RunOptions:
-    """The options that a run was started with.
+    """The options that a run was started with, without the runs whose answers it reused: its own journal holds them.
 
     Raises:
         PlanError: There is no run.
     """
-    return manifests.options_of(open_folder(run).read_manifest(is_whole=True), run)
+    options = manifests.options_of(open_folder(run).read_manifest(is_whole=True), run)
+    return options.model_copy(update={"reuse": (), "reuse_days": None})
 
 
 def score_again(request: ScoreRequest, progress: Progress) -> RunOutcome:
