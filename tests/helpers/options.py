@@ -32,6 +32,8 @@ OTHER_VALUES: dict[str, Any] = {
     "panel_quorum": 2,
     "repeats": 3,
     "permute_choices": 2,
+    "ablation": "no-image",
+    "pilot": 7,
     "verdicts": {"capitals": {"values": {"row-1": {"acc": 1.0}}, "excluded": {}}},
     "apply_stops_to_foreign": True,
     "include_paths": (Path("/tasks"),),
