@@ -41,6 +41,8 @@ class ModelTraits:
         has_own_prompts: Whether it may have its own prompts for rows (``BatchModel.own_prompt``).
         whole_videos: Whether it takes videos as such, and not as frames; ``None``: if it is known to accept videos.
         calls_tools: Whether it may be offered tools and can be sent their results.
+        tool_parser: The name of the reader of calls in its text; empty: its API returns calls.
+        no_tools: Why it can be offered none, as the end of a sentence, where that is known.
         tool_media: The place of media in a tool's result: ``inline``, in the result itself, or ``after``, in a message
             of the user right behind (``polymeter.core.acting.results``).
         reasoning_tags: Tags around reasoning that its chat template has besides those that are known.
@@ -60,6 +62,8 @@ class ModelTraits:
     has_own_prompts: bool = False
     whole_videos: bool | None = None
     calls_tools: bool = False
+    tool_parser: str = ""
+    no_tools: str = ""
     tool_media: Literal["inline", "after"] = "after"
     reasoning_tags: Tags = ()
     ignores_text: str = ""

@@ -387,3 +387,24 @@ def test_a_call_without_a_name_is_sent_back_under_one(stub: ProviderStub) -> Non
     body = sent("openai", stub, Request((*CONVERSATION[:2], turn), PARAMETERS))
     assert body["messages"][-1]["tool_calls"][0]["function"] == {"name": "unnamed", "arguments": "{}"}
     assert body["messages"][-1]["content"] is None
+
+
+# --- servers that read no calls ---------------------------------------------------------------------------------------
+
+UNREAD = 'I look. <tool_call>{"name": "crop", "arguments": {"left": 3}}</tool_call>'
+
+
+def test_a_server_without_a_parser_is_an_error_with_its_remedy(stub: ProviderStub) -> None:
+    with pytest.raises(ModelError, match="it has no parser for the calls of its model") as caught:
+        answered("openai", stub, openai_says(UNREAD))
+    assert "tool_call_parser=hermes" in caught.value.hint
+    refusal = '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'
+    with pytest.raises(ModelError) as caught:
+        answered("openai", stub, Reply({"error": {"message": refusal}}, 400))
+    assert "tool_call_parser=hermes" in caught.value.hint
+    assert answered("openai", stub, openai_says(UNREAD), Request(CONVERSATION[:2], Generate(8))).text == UNREAD
+
+
+def test_a_malformed_call_that_a_servers_parser_let_through_is_a_call_with_a_problem(stub: ProviderStub) -> None:
+    found = answered("openai", stub, openai_says('I look. <tool_call>{"name": "crop", "arguments": {"le</tool_call>'))
+    assert (found.text, found.calls[0].name, found.calls[0].arguments) == ("I look.", "crop", None)

@@ -182,7 +182,8 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
             )
     if needs.has_tools and not traits.calls_tools:
         raise UnfitError(
-            f"Task {task!r} offers tools to the model, and {model!r} cannot be offered any.",
+            f"Task {task!r} offers tools to the model, and {model!r} cannot be offered any"
+            f"{f': {traits.no_tools}' if traits.no_tools else ''}.",
             hint=f"Choose another model or task. {SKIP_UNFIT}",
         )
     for modality in traits.requires:

@@ -49,6 +49,7 @@ from polymeter.models.hf.settings import (
 from polymeter.models.hf.videos import WAY, accepts_videos, handling_of
 from polymeter.models.memory import free_memory
 from polymeter.models.quiet import quiet_transformers
+from polymeter.models.tool_texts import CALL_TAGS, READERS, family_of, shows_tools, with_calls
 from polymeter.models.video_parts import ALL_WAYS, BESIDE_VIDEO
 from polymeter.reading.reasoning import tags_in_force, tags_in_template
 
@@ -239,7 +240,11 @@ class HfModel(BatchModel):
         """Generation settings that have no effect here."""
         if isinstance(parameters, GenerateImage):
             return ignored_image_settings(parameters, self._config)
-        return ignored(parameters) if isinstance(parameters, Generate) else {}
+        if not isinstance(parameters, Generate):
+            return {}
+        forced = parameters.tools and parameters.tool_choice not in ("auto", "none")
+        reason = "a chat template shows tools, and nothing makes the model call one"
+        return {**ignored(parameters), **({"tool_choice": reason} if forced else {})}
 
     def unfollowed(self, showing: Showing) -> Mapping[str, str]:
         """Also the times between the frames of a video, for a processor that gets it whole and writes none; and a sound
@@ -300,7 +305,10 @@ class HfModel(BatchModel):
         with quiet_transformers():
             loaded = load_network(settings, self._config, self._kind, self._processing)
             tags = self._tags()
-            self._loaded = replace(loaded, reasoning_tags=tags, tag_tokens=tag_tokens(loaded.tokenizer, tags))
+            kept = tag_tokens(loaded.tokenizer, tags)
+            if self.traits.calls_tools:
+                kept |= tag_tokens(loaded.tokenizer, CALL_TAGS)
+            self._loaded = replace(loaded, reasoning_tags=tags, tag_tokens=kept)
             self._encoder = Encoder(self._loaded, drops_system=self.parity.on("refused-system"))
             self._scorer = ContinuationScorer(
                 self._loaded,
@@ -337,7 +345,8 @@ class HfModel(BatchModel):
             if isinstance(parameters, GenerateImage):
                 return draw(self._loaded, self._encoder, requests)
             if isinstance(parameters, Generate):
-                return self._written(requests, parameters)
+                written = self._written(requests, parameters)
+                return [self._with_calls(response, parameters) for response in written]
             return self._scorer.score(requests)
 
     def _written(self, requests: Sequence[Request], parameters: Generate) -> list[Response]:
@@ -352,6 +361,15 @@ class HfModel(BatchModel):
             for start in range(0, len(requests), at_once)
             for response in answer(self._loaded, self._encoder, requests[start : start + at_once])
         ]
+
+    def _with_calls(self, response: Response, parameters: Generate) -> Response:
+        """An answer whose calls of tools are read from its text."""
+        family = self.traits.tool_parser
+        if not family or not parameters.tools or parameters.tool_choice == "none":
+            return response
+        tags = self._tags()
+        outputs = tuple(with_calls(output, family, parameters.tools, tags) for output in response.outputs)
+        return replace(response, outputs=outputs)
 
     @property
     def _shows_whole(self) -> bool:
@@ -368,14 +386,26 @@ class HfModel(BatchModel):
         modalities = dict(kind.modalities)
         if self._settings.video_as != "video":
             modalities["video"] = modalities["video"] or modalities["image"]
+        template = template_of(*self._processing)
+        family = family_of(template)
         return ModelTraits(
             kind.family,
+            calls_tools=bool(family),
+            tool_parser=family,
+            no_tools="" if family else _why_no_tools(template),
             requests={"generate": True, "loglikelihood": True, "generate_image": can_draw(self._config)},
             modalities=modalities,
             whole_videos=self._shows_whole,
-            is_completion=not kind.is_speech and not template_of(*self._processing),
-            reasoning_tags=tags_in_template(template_of(*self._processing)),
+            is_completion=not kind.is_speech and not template,
+            reasoning_tags=tags_in_template(template),
         )
+
+
+def _why_no_tools(template: Any) -> str:
+    """Return why a checkpoint with this chat template can be offered no tools, as the end of a sentence."""
+    if isinstance(template, str) and shows_tools(template):
+        return f"its chat template asks for calls in a form that is not read (known: {', '.join(READERS)})"
+    return "its chat template shows no tools"
 
 
 def _seeing(kind: CheckpointKind, processor: Any) -> CheckpointKind:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from polymeter.core.acting.results import media_after
+from polymeter.core.acting.tools import Tool
 from polymeter.core.content import Audio, Image, Modality, Part, Text, Video
 from polymeter.core.errors import ModelError, PlanError, PolymeterError, boundary, count
-from polymeter.core.request import Request, Tags
+from polymeter.core.request import Generate, Message, Request, Tags
 from polymeter.models.hf.load import LoadedCheckpoint
 from polymeter.models.hf.media import VideoFrames, clip_of, image_of, sounds_of, writes_times
 from polymeter.models.hf.videos import handling_of
@@ -104,6 +106,7 @@ class Prompter:
         self._modalities = dict(loaded.kind.modalities)
         self.handling = handling_of(loaded.processor)
         self._plain_roles: set[str] = set()
+        self._known_roles: set[str] = set()
         self.adds_special = True
         if loaded.is_chat:
             self._probe()
@@ -121,7 +124,8 @@ class Prompter:
         """
         prompt = ReadPrompt()
         conversation: Conversation = []
-        for message in request.messages:
+        messages = media_after(request.messages)
+        for message in messages:
             entries: list[tuple[Modality, str]] = []
             for part in message.parts:
                 entries.extend(self._take(part, prompt))
@@ -133,7 +137,10 @@ class Prompter:
                 raise ModelError(f"A model that transcribes speech accepts one audio, not {len(prompt.sounds)}.")
             return prompt
         is_chat = self._loaded.is_chat and not is_plain
-        prompt.text = self._render(conversation) if is_chat else self._joined(conversation)
+        tools = _offered(request)
+        if tools and not is_chat:
+            raise ModelError("Tools need the chat template, and this request is read without it.")
+        prompt.text = self._render(conversation, messages, tools) if is_chat else self._joined(conversation)
         self._check(prompt)
         return prompt
 
@@ -230,29 +237,41 @@ class Prompter:
                 return int(rate)
         raise ModelError(f"The processor of {self._loaded.settings.name!r} does not state its sampling rate.")
 
-    def _render(self, conversation: Conversation) -> str:
+    def _render(self, conversation: Conversation, said: Sequence[Message] = (), tools: Sequence[Tool] = ()) -> str:
         """The rendered chat template, open for the answer: after the generation prompt, or after the beginning of the
         answer in the last message.
+
+        Args:
+            conversation: The roles and entries of its messages.
+            said: The messages, which hold the calls of tools and the ids of their results.
+            tools: The tools that the template shows.
         """
         from jinja2 import TemplateError
 
+        if any(role == "tool" for role, _ in conversation):
+            self._probe_results()
         messages = [{"role": role, "content": self._content(role, entries)} for role, entries in conversation]
+        names = {call.id: call.sent_name for message in said for call in message.calls}
+        for message, own in zip(messages, said, strict=False):
+            message.update(self._guarded_in(_beside(own, names)))
         with boundary(ModelError, "The chat template", hint="Set another one with chat_template=FILE."):
             try:
-                return self._templated(messages)
+                return self._templated(messages, tools)
             except TemplateError:
                 others = [message for message in messages if message["role"] != "system"]
                 if not self._drops_system or len(others) == len(messages):
                     raise
-                return self._templated(others)
+                return self._templated(others, tools)
 
-    def _templated(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        is_begun = bool(messages) and messages[-1]["role"] == "assistant"
+    def _templated(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Tool]) -> str:
+        is_begun = bool(messages) and messages[-1]["role"] == "assistant" and "tool_calls" not in messages[-1]
+        offered = [{"type": "function", "function": self._guarded_in(tool.as_function())} for tool in tools]
         text: str = self._templater.apply_chat_template(
             messages,
             tokenize=False,
             add_generation_prompt=not is_begun,
             continue_final_message=is_begun,
+            **({"tools": offered} if offered else {}),
             **self._loaded.settings.chat_template_args,
         )
         return text
@@ -292,6 +311,14 @@ class Prompter:
                 text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
 
+    def _guarded_in(self, value: Any) -> Any:
+        """Plain data whose texts are guarded."""
+        if isinstance(value, str):
+            return self._guard(value)
+        if isinstance(value, Mapping):
+            return {self._guarded_in(key): self._guarded_in(item) for key, item in value.items()}
+        return [self._guarded_in(item) for item in value] if isinstance(value, (list, tuple)) else value
+
     def _named(self, name: str) -> list[str]:
         """The special tokens that the processor and its tokenizer have under a name."""
         if self._loaded.processor is None:
@@ -326,6 +353,13 @@ class Prompter:
         bos = self._loaded.tokenizer.bos_token
         self.adds_special = self._loaded.processor is not None and not (bos and text.startswith(bos))
 
+    def _probe_results(self) -> None:
+        """Find out, once, in which form the template accepts the results of tools."""
+        if "tool" in self._known_roles:
+            return
+        self._known_roles.add("tool")
+        self._probe_role("tool")
+
     def _probe_role(self, role: str) -> None:
         """Some templates accept parts from users but print those of another role as data: that role gets plain text."""
         user: tuple[str, list[tuple[Modality, str]]] = ("user", [("text", "?")])
@@ -340,6 +374,24 @@ class Prompter:
             if _is_shown(text):
                 return
         self._plain_roles.discard(role)  # it refuses or drops the role in either form
+
+
+def _offered(request: Request) -> Sequence[Tool]:
+    """The tools that the template shows: none if the model is to call none, since nothing else keeps it from that."""
+    parameters = request.parameters
+    has_tools = isinstance(parameters, Generate) and parameters.tool_choice != "none"
+    return parameters.tools if has_tools and isinstance(parameters, Generate) else ()
+
+
+def _beside(message: Message, names: Mapping[str, str]) -> dict[str, Any]:
+    """The calls of a turn, or the call that a result belongs to, as chat templates read them."""
+    if message.role == "tool":
+        return {"tool_call_id": message.call_id, "name": names.get(message.call_id, "unnamed")}
+    if not message.calls:
+        return {}
+    functions = [{"name": call.sent_name, "arguments": dict(call.sent_arguments)} for call in message.calls]
+    calls = zip(message.calls, functions, strict=True)
+    return {"tool_calls": [{"id": call.id, "type": "function", "function": function} for call, function in calls]}
 
 
 def _is_shown(text: str) -> bool:

@@ -16,6 +16,7 @@ from polymeter.core.request import Output, Usage
 from polymeter.models.endpoint.errors import error_of
 from polymeter.models.endpoint.shapes import amount, count, incomplete, kind_of, malformed, only_calls
 from polymeter.models.openai.content import BESIDE_CALLS, dumps
+from polymeter.models.tool_texts import PARSER_HINT, from_leftover, looks_unread
 
 _LENGTH_REASONS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 _CALL_REASONS = ("tool_calls", "function_call")
@@ -45,6 +46,23 @@ def read_outputs(
         _output(choice, usage, where, offers_tools=offers_tools, draws=draws)
         for choice, usage in zip(choices_of(payload, where=where), usages, strict=False)
     ]
+
+
+def with_unread_calls(output: Output, *, where: str) -> Output:
+    """Return an output with the calls that a server's parser let through in its text, because they are malformed.
+
+    Raises:
+        ModelError: if a call is well-formed, so that the server has no parser.
+    """
+    if output.calls or not output.text:
+        return output
+    if looks_unread(output.text):
+        raise ModelError(
+            "The server returned a call of a tool as text: it has no parser for the calls of its model.",
+            where=where,
+            hint=PARSER_HINT,
+        )
+    return from_leftover(output)
 
 
 def choices_of(payload: Mapping[str, Any], *, where: str) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.endpoint.shapes import offers_tools
 from polymeter.models.endpoint.stated import is_pinned
 from polymeter.models.openai.address import Address, find_addresses
-from polymeter.models.openai.answers import read_outputs
+from polymeter.models.openai.answers import read_outputs, with_unread_calls
 from polymeter.models.openai.client import Client
 from polymeter.models.openai.content import Content, ContentWriter, dumps
 from polymeter.models.openai.cut_prompts import cut_of, n_words
@@ -65,6 +65,7 @@ class OpenAIBody:
         context: The context of its continuations.
         drawing: The requested image.
         n_words: Its words that each take a token at least, if they are many.
+        has_tools: Whether its calls are read.
     """
 
     content: Content = field(default_factory=lambda: Content(b""))
@@ -72,6 +73,7 @@ class OpenAIBody:
     context: Context | None = None
     drawing: ImageCall | None = None
     n_words: int = 0
+    has_tools: bool = False
 
 
 class OpenAIModel(AsyncModel):
@@ -322,7 +324,7 @@ class OpenAIModel(AsyncModel):
         settings = self._settings.of(parameters)
         if self._settings.api == "responses" or (self._settings.api == "chat" and self.sends_stops is False):
             settings.pop("stop", None)  # the answer is cut when it is read, behind its reasoning
-        return OpenAIBody(content, settings, n_words=n_words(request))
+        return OpenAIBody(content, settings, n_words=n_words(request), has_tools=bool(parameters.tools))
 
     async def respond(self, request: Request) -> Response:
         """Answer one request that was not prepared; its media are encoded on a thread."""
@@ -433,6 +435,8 @@ class OpenAIModel(AsyncModel):
             send = client.completion if self._settings.api == "completions" else client.chat
             payload = await send(prepared.content.text, settings)
             outputs = read_outputs(payload, where=where, offers_tools=has_tools)
+            if prepared.has_tools:
+                outputs = [with_unread_calls(output, where=where) for output in outputs]
         sent = {**settings, **self._settings.extra_body}
         cut = cut_of(payload, sent, outputs[0].usage, prepared.n_words)
         return [replace(output, cut=cut) for output in outputs] if cut else outputs

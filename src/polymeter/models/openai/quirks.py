@@ -9,6 +9,7 @@ from typing import Any
 
 from polymeter.core.request import Tags
 from polymeter.models.endpoint.errors import EndpointError
+from polymeter.models.tool_texts import PARSER_HINT
 from polymeter.reading.reasoning import separated
 
 _LOG = logging.getLogger("polymeter")
@@ -116,7 +117,9 @@ def _can_drop(name: str, value: Any) -> bool:
 
 
 def hinted(error: EndpointError) -> EndpointError:
-    """The error, with a hint if a model rejects a sampling setting in the middle of a run."""
+    """The error, with a hint if a model rejects a sampling setting in the middle of a run, or there is no parser."""
+    if "tool-call-parser" in error.what.lower() and not error.hint:  # as vLLM names what it needs
+        error.hint = PARSER_HINT
     named = _sampling_named(error)
     if named and not error.hint:
         error.hint = f"Leave it out with --model-args omit={named[0]}."
