@@ -151,21 +151,23 @@ def make_request(
 
 
 def printing_estimate(progress: Progress) -> AfterPilot:
-    """Return what a run does after its pilot: it reports what the rest will need, and continues.
+    """Return what a run does after its pilot: it reports what the rest will need, and continues, unless that is surely
+    more than its cap allows.
 
     Args:
         progress: Receives the estimate.
     """
 
     def after(pilot: EndedPilot) -> str:
-        from polymeter.analysis.cost.costing import estimate_run
+        from polymeter.analysis.cost.costing import estimate_run, over_cap
         from polymeter.report.run.cost_table import cost_lines
 
-        document = estimate_run(pilot.plan, progress, pilot=pilot).document()
+        estimate = estimate_run(pilot.plan, progress, pilot=pilot)
+        document = estimate.document()
         for line in (*cost_lines(document), *document["notes"]):
             progress.note(line)
         progress.stage("samples")
-        return ""
+        return over_cap(estimate, pilot.plan.options.max_cost)
 
     return after
 

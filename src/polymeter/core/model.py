@@ -147,6 +147,12 @@ class _BaseModel(ABC):
         """
         return False
 
+    def text_tokens(self, text: str) -> int | None:
+        """The number of tokens of a text by the model's own tokenizer, without special tokens; ``None``: the tokenizer
+        is not on this machine. Called before loading.
+        """
+        return None
+
     def token_limit(self, parameters: Generate) -> int | None:
         """The maximum number of tokens of one answer, reasoning included, as this model is asked; ``None``: there is no
         limit. Caps on costs and tokens reserve so many.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -48,7 +50,8 @@ def estimate_run(
     rates = _rates(plan)
     runs = _runs(sources, None if pilot is None else pilot.folder.path)
     identity = manifests.identity_of(plan)["model"]
-    rule = token_rule(plan.model, learned_text_rule(identity, runs))
+    text = replace(learned_text_rule(identity, runs), count=plan.model.text_tokens)
+    rule = token_rule(plan.model, text)
     tasks = []
     for task in plan.opened:
         progress.stage(f"making the prompts of {task.spec.name}")
@@ -56,6 +59,24 @@ def estimate_run(
         seen = _seen(plan, task, runs, identity, rates, pilot)
         tasks.append(estimate_task(task.spec.name, sizes, seen, rates, _at_a_time(plan)))
     return _whole(plan, tasks, rates, pilot)
+
+
+def over_cap(estimate: CostEstimate, cap: float | None) -> str:
+    """Return the reason to stop a run after its pilot; empty if its cost may stay below the cap.
+
+    Args:
+        estimate: The estimate.
+        cap: The most that the run may cost; ``None``: there is no cap.
+    """
+    cost = estimate.total["total_cost"]
+    if cap is None or cost.low is None or cost.low <= cap:
+        return ""
+    high = "" if cost.high is None else f" to {cost.high:,.4g}"
+    raised = f"polymeter resume {shlex.quote(estimate.folder)} --max-cost {cost.high or cost.low:.4g}"
+    return (
+        f"The whole run is estimated at {cost.low:,.4g}{high} {estimate.currency}, more than --max-cost {cap:g}. "
+        f"Continue with a higher cap: {raised}"
+    )
 
 
 def _sizes(plan: Plan, task: Task, rule: TokenRule, *, is_running: bool) -> PromptSizes:

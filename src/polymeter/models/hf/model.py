@@ -236,6 +236,10 @@ class HfModel(BatchModel):
         """False: a request holds everything."""
         return False
 
+    def text_tokens(self, text: str) -> int | None:
+        """By the checkpoint's tokenizer."""
+        return len(self._processing[1].encode(text, add_special_tokens=False))
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Generation settings that have no effect here."""
         if isinstance(parameters, GenerateImage):

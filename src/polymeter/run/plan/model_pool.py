@@ -114,6 +114,10 @@ class PooledModel(BatchModel):
         with self._lock:
             return not (self._is_in_use or self._is_over)
 
+    def text_tokens(self, text: str) -> int | None:
+        """By the model."""
+        return self._model.text_tokens(text)
+
     def ignores(self, parameters: Parameters) -> Mapping[str, str]:
         """Settings that the model cannot honour."""
         return self._model.ignores(parameters)
