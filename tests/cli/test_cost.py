@@ -207,3 +207,84 @@ def test_a_complete_run_has_nothing_to_estimate(typed: Typing) -> None:
     done = typed("cost --model mock --tasks asks.yaml --limit 4 --output runs/a --pilot 2")
     assert done.code == 2
     assert "This run is complete" in done.err
+
+
+PRICED = "--price openai:m=10/600"
+
+
+def charged(stub: OpenAIStub) -> float:
+    """What the answers cost at these prices, in dollars."""
+    usages = [said(one)["usage"] for one in stub.received if "chat" in one.path and one.body["max_tokens"] == 50]
+    return sum(one["prompt_tokens"] * 10 + one["completion_tokens"] * 600 for one in usages) / 1e6
+
+
+def test_the_estimate_holds_what_the_run_costs(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        run = f"--model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a {PRICED}"
+        found = document(typed(f"cost {run} --pilot 20 --json"))
+        spent = charged(stub)
+        assert typed(f"run {run} --quiet").code == 0
+        cost = found["total"]["total_cost"]
+        assert cost["low"] <= charged(stub) <= cost["high"] <= 2 * cost["low"]
+    assert found["spent"] == pytest.approx(spent)
+    assert "10 in, 600 out per million tokens" in found["prices"]["model"]
+
+
+def test_a_run_that_must_pass_its_cap_stops_after_its_pilot(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        run = f"run --model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a --pilot 8 {PRICED}"
+        done = typed(f"{run} --max-cost 0.08")
+        assert done.code == 1, done.said
+        assert asked(stub) == 8
+        assert "more than --max-cost 0.08. Continue with a higher cap: polymeter resume runs/a --max-cost" in " ".join(
+            done.err.split()
+        )
+        assert typed("resume runs/a --max-cost 1 --quiet").code == 0
+        assert asked(stub) == 60
+
+
+def test_without_a_pilot_money_is_bounded_by_the_token_limit(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        done = typed(f"cost --model openai:m --base-url {stub.base_url} --tasks asks.yaml {PRICED} --json")
+        cost = document(done)["total"]["total_cost"]
+        assert cost["expected"] is None
+        assert cost["low"] < (60 * 50 * 600) / 1e6 < cost["high"] < (60 * 50 * 600 + 60 * 200 * 10) / 1e6
+        assert stub.received == []
+
+
+def test_a_judge_has_a_share(typed: Typing) -> None:
+    typed.write({"judged.py": JUDGED})
+    with OpenAIStub(said) as stub:
+        run = f"--model openai:m --base-url {stub.base_url} --tasks judged.py --judge openai:m --judge-args "
+        run += f"base_url={stub.base_url} {PRICED}"
+        before = document(typed(f"cost {run} --json"))
+        done = typed(f"cost {run} --pilot 4 --output runs/a")
+    assert before["total"]["judge_cost"] == {"expected": None, "low": 0, "high": None}
+    assert done.code == 0, done.said
+    assert "Judges: $" in done.out
+    assert "of the cost." in done.out
+
+
+JUDGED = """\
+import polymeter
+from polymeter.judge import LLMJudge
+
+
+@polymeter.scorer(bounds=(0, 1))
+def agreed(answer, reference):
+    judge = LLMJudge(score_mapping={"w": 1})
+    judge(judge.build_prompt(answer, reference))
+    return 1.0
+
+
+@polymeter.task(rows=[{"n": n} for n in range(12)], reference=lambda row: "x", scorers=agreed)
+def judged(row):
+    return f"question {row['n']}"
+"""
+
+
+def test_a_machine_is_charged_by_its_time(typed: Typing) -> None:
+    found = document(typed("cost --model mock --tasks asks.yaml --pilot 6 --gpu-price 3600 --output runs/a --json"))
+    cost, seconds = found["total"]["total_cost"], found["total"]["seconds"]
+    assert cost["high"] >= seconds["high"]
+    assert found["prices"]["model"] == "3600 for an hour of the machine"

@@ -254,7 +254,7 @@ def estimate_and_run(name: str, seed: int, folder: Path, *, n: int = 200, pilot:
             "price": {f"*{model}": f"{price}/{price_out}" for model, (price, price_out) in PRICES.items()},
         }
         task = kind.task(rows_of(n, seed))
-        estimate = polymeter.api.estimate_cost(f"openai:{MODEL}", [task], pilot=pilot, **settings)
+        estimate = polymeter.estimate_cost(f"openai:{MODEL}", [task], pilot=pilot, **settings)
         result = polymeter.evaluate(f"openai:{MODEL}", [task], **settings)
         assert result.is_complete, result.reason
     span = estimate.total["total_cost"]

@@ -35,7 +35,17 @@ def test_the_range_holds_the_sum_in_nine_of_ten(kind: str) -> None:
         interval = predict_rest(known, [size for size, _ in rest]).interval()
         assert interval is not None
         n_held += interval[0] <= sum(value for _, value in rest) <= interval[1]
-    assert n_held >= 180
+    assert n_held >= 184
+
+
+def test_the_range_is_wider_as_long_as_it_is_within_a_factor_of_two() -> None:
+    narrow, wide, wider = (Predicted(100.0, error**2, 18.0).interval() for error in (5.0, 14.0, 30.0))
+    assert narrow
+    assert wide
+    assert wider
+    assert math.log(narrow[1] / 100) == pytest.approx(0.05 * 2.878, rel=1e-3)  # Student's, at 99 %
+    assert wide[1] / wide[0] == pytest.approx(2)
+    assert math.log(wider[1] / 100) == pytest.approx(0.30 * 2.101, rel=1e-3)  # and at 95 %
 
 
 def test_a_known_size_narrows_the_range() -> None:

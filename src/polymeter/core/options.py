@@ -462,7 +462,7 @@ class RunOptions(Options):
     pilot: Count | None = runtime(
         None,
         "Ask this many samples of each task first, drawn at random, and print what the run will need.",
-        flag=flag("--pilot", panel=SPEED, metavar="N", commands=("run",)),
+        flag=flag("--pilot", panel=COSTS, metavar="N", commands=("run",)),
     )
     media: MediaPolicy = runtime(
         "previews", "Whether previews of inputs are stored in the run folder.", flag=flag("--media", panel=OUTPUT)

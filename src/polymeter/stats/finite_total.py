@@ -19,7 +19,10 @@ from polymeter.stats.intervals import Interval, t_quantile
 
 FEWEST = 3
 """The fewest values from which a range is made."""
-_LEVEL = 0.95
+_LEVELS = (0.95, 0.99)
+_NARROW = math.log(2) / 2
+"""The half width, in logarithms, of a range whose upper end is twice its lower end."""
+_WIDEST = 50.0
 _FEWEST_FOR_SLOPE = 6
 _LARGEST_LEVERAGE = 0.9
 
@@ -50,15 +53,17 @@ class Predicted:
     def interval(self) -> Interval | None:
         """Return a range that holds the sum in at least nine of ten cases; ``None`` if it is unknown.
 
-        The sum is positive and its values are skewed, so the range is symmetric on the scale of logarithms. It is
-        computed at 95 %: with twenty skewed values, Student's quantile covers some percent less than it says.
+        The sum is positive and its values are skewed, so the range is symmetric on the scale of logarithms. With twenty
+        skewed values, Student's quantile covers some percent less than it says. So the range is computed at 99 % as
+        long as its upper end is at most twice its lower end, and at 95 % at least.
         """
         if self.variance == 0:
             return self.value, self.value
         if not math.isfinite(self.variance) or self.value <= 0:
             return None
-        quantile = t_quantile((1 + _LEVEL) / 2, max(self.df, 1.0))
-        factor = math.exp(min(quantile * math.sqrt(self.variance) / self.value, 50.0))
+        error, df = math.sqrt(self.variance) / self.value, max(self.df, 1.0)
+        least, most = (t_quantile((1 + level) / 2, df) * error for level in _LEVELS)
+        factor = math.exp(min(max(least, min(most, _NARROW)), _WIDEST))
         return self.value / factor, self.value * factor
 
 

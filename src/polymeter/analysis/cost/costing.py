@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from polymeter.analysis.cost.earlier import EarlierRun, earlier_runs, learned_text_rule, seen_earlier
-from polymeter.analysis.cost.estimate import QUANTITIES, UNKNOWN, CostEstimate, Span
+from polymeter.analysis.cost.estimate import QUANTITIES, UNKNOWN, CostEstimate, Span, TaskNeeds
 from polymeter.analysis.cost.estimating import EstimatedTask, Seen, estimate_task, whole_of
-from polymeter.analysis.cost.observing import PriceOf, observed
+from polymeter.analysis.cost.observing import Tiers, observed
 from polymeter.analysis.cost.prompts import PromptSizes, measured_sizes, unknown_sizes
 from polymeter.core.errors import PolymeterError, count
 from polymeter.core.model import AsyncModel
 from polymeter.core.records.progress import Progress
-from polymeter.core.records.rates import Rates
-from polymeter.core.records.usage import MODEL_ROLE, ModelUsage
+from polymeter.core.records.rates import Rates, at_tier
+from polymeter.core.records.usage import MACHINE, MODEL_ROLE
 from polymeter.core.task import Task
-from polymeter.prices import PriceBook, priced_model
 from polymeter.prices.tokens import TokenRule, token_rule
+from polymeter.report.formatting import listing
 from polymeter.run.finish import manifest as manifests
+from polymeter.run.finish.part_rates import part_rates, priced_models
 from polymeter.run.pilot.drawing import EndedPilot
 from polymeter.run.pilot.rendering import rendered, why_not_rendered
 from polymeter.run.plan.plan import Plan, model_name, selected_samples
@@ -47,18 +49,20 @@ def estimate_run(
     Raises:
         PlanError: if a folder of ``sources`` has no runs, or prices cannot be read.
     """
-    rates = _rates(plan)
+    tiers = _tiers(plan)
+    rates = {role: at_tier(found, "") for role, found in tiers.items()}
+    machine = _machine_hour(plan)
     runs = _runs(sources, None if pilot is None else pilot.folder.path)
-    identity = manifests.identity_of(plan)["model"]
-    text = replace(learned_text_rule(identity, runs), count=plan.model.text_tokens)
+    identity = manifests.identity_of(plan)
+    text = replace(learned_text_rule(identity["model"], runs), count=plan.model.text_tokens)
     rule = token_rule(plan.model, text)
     tasks = []
     for task in plan.opened:
         progress.stage(f"making the prompts of {task.spec.name}")
         sizes = _sizes(plan, task, rule, is_running=pilot is not None)
-        seen = _seen(plan, task, runs, identity, rates, pilot)
-        tasks.append(estimate_task(task.spec.name, sizes, seen, rates, _at_a_time(plan)))
-    return _whole(plan, tasks, rates, pilot)
+        seen = _seen(plan, task, runs, identity, tiers, pilot)
+        tasks.append(estimate_task(task.spec.name, sizes, seen, rates, _at_a_time(plan), machine))
+    return _whole(plan, tasks, rates, pilot, machine)
 
 
 def over_cap(estimate: CostEstimate, cap: float | None) -> str:
@@ -93,15 +97,14 @@ def _seen(
     plan: Plan,
     task: Task,
     runs: Sequence[EarlierRun],
-    identity: object,
-    rates: Mapping[str, Rates | None],
+    identity: Mapping[str, Any],
+    tiers: Tiers,
     pilot: EndedPilot | None,
 ) -> Seen | None:
-    price_of = _price_of(rates)
     name = task.spec.name
     if pilot is None:
-        return seen_earlier(name, task.fingerprint, identity, plan.options.repeats, [*plan.roles], runs, price_of)
-    samples = observed(pilot.folder, name, price_of)
+        return seen_earlier(name, task.fingerprint, identity["model"], identity["options"], [*plan.roles], runs, tiers)
+    samples = observed(pilot.folder, name, tiers)
     with closing(Journal(pilot.folder.journal)) as journal:
         ended = frozenset(journal.indices(name))
     drawn = frozenset(pilot.drawn.get(name, ()))
@@ -128,19 +131,16 @@ def _runs(sources: Sequence[Path] | None, own: Path | None) -> list[EarlierRun]:
         return []
 
 
-def _rates(plan: Plan) -> dict[str, Rates | None]:
-    """The prices of the model in each role."""
-    book, today = PriceBook.of_options(plan.options), datetime.now(timezone.utc).date()
-    models = {MODEL_ROLE: plan.model, **plan.roles}
-    return {role: book.rates_for(priced_model(model), today) for role, model in models.items()}
+def _tiers(plan: Plan) -> dict[str, Mapping[str, Rates]]:
+    """The prices of the model in each role, by service tier."""
+    today = datetime.now(timezone.utc).date()
+    return {role: plan.prices.tiers(model, today) for role, model in priced_models(plan).items()}
 
 
-def _price_of(rates: Mapping[str, Rates | None]) -> PriceOf:
-    def price(role: str, usage: ModelUsage) -> float | None:
-        own = rates.get(role)
-        return None if own is None else own.cost_of(usage).high
-
-    return price
+def _machine_hour(plan: Plan) -> float | None:
+    """The price of an hour of the machine, if the measured model has no other; ``None``: it has none."""
+    machine = part_rates(plan, datetime.now(timezone.utc).date()).get(MACHINE)
+    return machine["gpu_hour"] * machine["gpus"] if machine and MODEL_ROLE in machine["roles"] else None
 
 
 def _at_a_time(plan: Plan) -> float | None:
@@ -152,15 +152,19 @@ def _at_a_time(plan: Plan) -> float | None:
 
 
 def _whole(
-    plan: Plan, tasks: Sequence[EstimatedTask], rates: Mapping[str, Rates | None], pilot: EndedPilot | None
+    plan: Plan,
+    tasks: Sequence[EstimatedTask],
+    rates: Mapping[str, Rates | None],
+    pilot: EndedPilot | None,
+    machine: float | None,
 ) -> CostEstimate:
     needs = tuple(task.needs for task in tasks if task.needs is not None)
     total = {name: whole_of(tasks, name) for name in QUANTITIES}
     seconds = sum((one.seconds for one in needs), Span.exactly(0.0)) if needs else UNKNOWN
     known = [task.known.get("total_cost") for task in tasks]
     spent = None if pilot is not None and None in known else sum(value or 0.0 for value in known)
-    notes = [note for one in needs for note in one.notes]
-    unpriced = [role for role, own in rates.items() if own is None]
+    notes = [*_merged(needs)]
+    unpriced = [role for role, own in rates.items() if own is None and (role != MODEL_ROLE or machine is None)]
     notes += [_how_to_price(plan, role) for role in unpriced]
     wide = total["total_cost"] if not unpriced else total["output_tokens"]
     if wide.low and wide.high and wide.high > _WIDE * wide.low:
@@ -172,10 +176,21 @@ def _whole(
         spent,
         seconds,
         next((own.currency for own in rates.values() if own is not None), "USD"),
-        {role: _in_words(own) for role, own in rates.items()},
+        {role: _in_words(own) for role, own in rates.items()}
+        | ({MODEL_ROLE: f"{machine:g} for an hour of the machine"} if machine is not None else {}),
         tuple(dict.fromkeys([*notes, _RETRIES])),
         "" if pilot is None else str(pilot.folder.path),
     )
+
+
+def _merged(needs: Sequence[TaskNeeds]) -> Iterator[str]:
+    """Yield the notes on tasks, each once, with the tasks if it is not on all of them."""
+    of: dict[str, list[str]] = {}
+    for one in needs:
+        for note in one.notes:
+            of.setdefault(note, []).append(one.task)
+    for note, tasks in of.items():
+        yield note if len(tasks) == len(needs) else f"{listing(tasks)}: {note}"
 
 
 def _in_words(rates: Rates | None) -> str:
@@ -187,9 +202,8 @@ def _in_words(rates: Rates | None) -> str:
 
 
 def _how_to_price(plan: Plan, role: str) -> str:
-    model = plan.model if role == MODEL_ROLE else plan.roles[role]
+    model = priced_models(plan)[role]
     who = "model" if role == MODEL_ROLE else role
-    name = priced_model(model)
-    if name.is_local:
-        return f"The {who} {name} is computed on this machine and has no price for tokens."
-    return f"The price of the {who} {name} is unknown: --price {name.name or name}=IN/OUT, for a million tokens each."
+    if model.is_local:
+        return f"The {who} {model} is computed here: --gpu-price PRICE gives the price of an hour of a GPU."
+    return f"The price of the {who} {model} is unknown. {plan.prices.hint(model)}"

@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from polymeter.analysis.cost.estimating import Seen
-from polymeter.analysis.cost.observing import PriceOf, observed
+from polymeter.analysis.cost.observing import Tiers, observed
 from polymeter.core.errors import PolymeterError, count
 from polymeter.core.text.codec import parse_json
 from polymeter.prices.tokens.texts import TextRule, around
@@ -54,9 +54,9 @@ class EarlierRun:
         return next((one for one in self.manifest.get("tasks") or () if one.get("name") == task), None)
 
     @property
-    def repeats(self) -> int:
-        """The number of times that it asked each question."""
-        return int(((self.manifest.get("options") or {}).get("identity") or {}).get("repeats") or 1)
+    def options(self) -> Mapping[str, Any]:
+        """Its options that can change an answer."""
+        return (self.manifest.get("identity") or {}).get("options") or {}
 
 
 def earlier_runs(places: Sequence[Path], but: Path | None = None) -> list[EarlierRun]:
@@ -84,26 +84,27 @@ def seen_earlier(
     task: str,
     fingerprint: str,
     identity: Any,
-    repeats: int,
+    options: Mapping[str, Any],
     roles: Sequence[str],
     runs: Sequence[EarlierRun],
-    price_of: PriceOf,
+    tiers: Tiers,
 ) -> Seen | None:
-    """Read the samples of a task in the earlier run that shows most: of the same model if there is one, else of any.
+    """Read the samples of a task in the earlier run that shows most: of the same model and options if there is one,
+    else of any.
 
     Args:
         task: The name of the task.
         fingerprint: The fingerprint of its data.
         identity: The identity of this run's model.
-        repeats: How often this run asks each question.
+        options: The options of this run that can change an answer.
         roles: The further roles of this run.
         runs: The earlier runs, the latest first.
-        price_of: Returns the cost of an answer, at this run's prices.
+        tiers: The rates of this run.
     """
     candidates = [(run, entry) for run in runs if (entry := run.entry(task)) is not None]
-    for run, entry in sorted(candidates, key=lambda one: one[0].identity != identity):
+    for run, entry in sorted(candidates, key=lambda one: (one[0].identity != identity, one[0].options != options)):
         with suppress(PolymeterError):
-            samples = observed(run.folder, task, price_of)
+            samples = observed(run.folder, task, tiers)
             if not samples:
                 continue
             is_same = run.identity == identity
@@ -112,12 +113,21 @@ def seen_earlier(
                 samples,
                 f"Estimated from {count(len(samples), 'sample')} that {who} answered in {run.folder.path}",
                 is_same_model=is_same,
-                repeats=repeats / run.repeats,
+                repeats=times_asked(options) / times_asked(run.options),
                 has_judges=not roles or bool(run.manifest.get("roles")),
                 has_same_rows=entry.get("dataset_fingerprint") == fingerprint,
                 at_a_time=_at_a_time(run),
             )
     return None
+
+
+def times_asked(options: Mapping[str, Any]) -> int:
+    """Return the number of times that options have each question asked.
+
+    Args:
+        options: Options that can change an answer; those with their default may be missing.
+    """
+    return int(options.get("repeats") or 1) * max(int(options.get("permute_choices") or 1), 1)
 
 
 def _at_a_time(run: EarlierRun) -> float | None:

@@ -18,6 +18,7 @@ OTHER_MODEL = 2.0
 _AUTO_GROWTH = 4.0
 """The factor by which a run may answer more requests at a time than its pilot, while its concurrency still grows."""
 _SLOWER = 1.5
+_HOUR_S = 3600
 
 _VALUES: Mapping[str, Callable[[SampleSpend], float | None]] = {
     "requests": lambda sample: sample.model.requests,
@@ -98,7 +99,12 @@ def whole_of(tasks: Sequence[EstimatedTask], *names: str) -> Span:
 
 
 def estimate_task(
-    name: str, sizes: PromptSizes, seen: Seen | None, rates: Mapping[str, Rates | None], at_a_time: float | None
+    name: str,
+    sizes: PromptSizes,
+    seen: Seen | None,
+    rates: Mapping[str, Rates | None],
+    at_a_time: float | None,
+    machine_hour: float | None = None,
 ) -> EstimatedTask:
     """Estimate what a task needs.
 
@@ -108,9 +114,12 @@ def estimate_task(
         seen: Samples of it that were asked; ``None``: none are known.
         rates: The prices by role.
         at_a_time: The requests that are answered at a time; ``None``: it is not known, or grows.
+        machine_hour: The price of an hour of the machine that computes the measured model; ``None``: it has none.
     """
     task = _by_prompts(sizes, rates) if seen is None or not seen.samples else _by_samples(sizes, seen, rates)
     seconds = _seconds_of(task, seen, at_a_time)
+    if machine_hour is not None:
+        _charge_machine(task, seen, seconds, at_a_time or 1.0, machine_hour / _HOUR_S)
     n_paid = len(seen.samples) if seen is not None and seen.is_paid else 0
     basis = seen.basis if seen is not None and seen.samples else _limit_basis(sizes)
     is_done = seen is not None and seen.is_paid and n_paid >= len(sizes.selected)
@@ -121,7 +130,7 @@ def estimate_task(
         {quantity: task.span(quantity) for quantity in QUANTITIES},
         seconds,
         "All samples are asked" if is_done else basis,
-        tuple(_notes(name, sizes, seen)),
+        tuple(_notes(sizes, seen)),
     )
     return task
 
@@ -157,7 +166,9 @@ def _by_samples(sizes: PromptSizes, seen: Seen, rates: Mapping[str, Rates | None
             task.predicted[name] = predicted
         else:
             span = _span_of(predicted).scaled(seen.repeats)
-            task.spans[name] = span if seen.is_same_model else span.widened(OTHER_MODEL)
+            # Where every sample is asked as often, the task decides that and not the model.
+            is_fixed = name in ("requests", "judge_requests") and predicted.variance == 0
+            task.spans[name] = span if seen.is_same_model or is_fixed else span.widened(OTHER_MODEL)
     if not seen.is_same_model:
         _by_own_prompts(task, sizes, rates, seen)
     return task
@@ -239,25 +250,35 @@ def _seconds_of(task: EstimatedTask, seen: Seen | None, at_a_time: float | None)
     )
 
 
-def _notes(name: str, sizes: PromptSizes, seen: Seen | None) -> list[str]:
+def _charge_machine(task: EstimatedTask, seen: Seen | None, left: Span, at_a_time: float, second_price: float) -> None:
+    """Charge the time of the measured model in place of its tokens."""
+    busy_s = sum(one.seconds for one in seen.samples) if seen is not None and seen.is_paid else 0.0
+    for name in ("cost", "total_cost"):
+        task.known.pop(name, None)
+        task.predicted.pop(name, None)
+    task.spans["cost"] = (Span.exactly(busy_s / at_a_time) + left).scaled(second_price)
+    task.spans["total_cost"] = task.spans["cost"] + task.span("judge_cost")
+
+
+def _notes(sizes: PromptSizes, seen: Seen | None) -> list[str]:
     notes = []
     if sizes.why_unknown:
-        notes.append(f"{name}: the prompts are not known before the run, because {sizes.why_unknown}.")
+        notes.append(f"The prompts are not known before the run, because {sizes.why_unknown}.")
     if sizes.n_unreadable:
         samples = count(sizes.n_unreadable, "sample")
-        notes.append(f"{name}: {samples} cannot be asked and count nothing. The first: {sizes.why_unreadable}")
+        notes.append(f"{samples} cannot be asked and count nothing. The first: {sizes.why_unreadable}")
     if sizes.tokens.assumed and (seen is None or not seen.is_same_model):
         kinds = " and ".join(sorted(sizes.tokens.assumed))
-        notes.append(f"{name}: no rule for the tokens of {kinds} is known for this model; the range is a guess.")
+        notes.append(f"No rule for the tokens of {kinds} is known for this model; the range is a guess.")
     if seen is None or not seen.samples:
         if not sizes.why_unknown and sizes.output_limit != 0:
-            notes.append(f"{name}: one request per question is assumed, and answers up to their token limit.")
+            notes.append("One request per question is assumed, and answers up to their token limit.")
         return notes
     n_counted = sum(one.model.n_counted + one.others.n_counted for one in seen.samples)
     if n_counted:
-        notes.append(f"{name}: {count(n_counted, 'answer')} reported no tokens; they are counted from the text.")
+        notes.append(f"{count(n_counted, 'answer')} reported no tokens; they are counted from the text.")
     if not seen.is_same_model:
-        notes.append(f"{name}: another model answered; its answers may be twice or half as long as this one's.")
+        notes.append("Another model answered; its answers may be twice or half as long as this one's.")
     return notes
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from polymeter.core.records.usage import MODEL_ROLE, ModelUsage
+from polymeter.core.records.rates import Rates
+from polymeter.core.records.usage import MODEL_ROLE
 from polymeter.prices.tokens.texts import TextRule
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.reading.usage import AnswerUsage, usage_of_samples
 
-PriceOf = Callable[[str, ModelUsage], float | None]
-"""Returns the cost of an answer in a role; ``None``: unknown."""
+Tiers = Mapping[str, Mapping[str, Rates]]
+"""Rates by role and service tier."""
 _BY_CHARACTERS = TextRule()
 
 
@@ -35,9 +36,9 @@ class RoleSpend:
     cost: float | None = 0.0
     n_counted: int = 0
 
-    def add(self, answer: AnswerUsage, cost: float | None) -> None:
-        """Add an answer."""
-        usage = answer.usage
+    def add(self, answer: AnswerUsage) -> None:
+        """Add an answer. Of a price that depends on what is not known, the dearest counts."""
+        usage, cost = answer.usage, answer.usage.cost.high
         output: float | None = usage.output
         if output is None and answer.text:
             output = _BY_CHARACTERS.of(answer.text).expected
@@ -65,13 +66,13 @@ class SampleSpend:
     seconds: float = 0.0
 
 
-def observed(folder: RunFolder, task: str, price_of: PriceOf) -> list[SampleSpend]:
+def observed(folder: RunFolder, task: str, tiers: Tiers) -> list[SampleSpend]:
     """Read what the samples of a task have used in a run, in their order.
 
     Args:
         folder: The run folder.
         task: The task.
-        price_of: Returns the cost of an answer.
+        tiers: The rates of answers whose cost the provider does not state.
 
     Raises:
         JournalError: if the journal cannot be read.
@@ -80,9 +81,9 @@ def observed(folder: RunFolder, task: str, price_of: PriceOf) -> list[SampleSpen
     if not folder.journal.exists():
         return []
     with closing(Journal(folder.journal)) as journal:
-        for answer in usage_of_samples(journal, task):
+        for answer in usage_of_samples(journal, task, tiers):
             sample = found.setdefault(answer.sample, SampleSpend(answer.sample, RoleSpend(), RoleSpend()))
             spend = sample.model if answer.role == MODEL_ROLE else sample.others
-            spend.add(answer, price_of(answer.role, answer.usage))
+            spend.add(answer)
             sample.seconds += (answer.latency_ms or 0.0) / 1000
     return [found[index] for index in sorted(found)]

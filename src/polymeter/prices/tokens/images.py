@@ -50,7 +50,8 @@ _GEMINI_LOW = 64
 
 _QWEN_USUAL_MOST = 1280
 
-_GENERIC_PX, _GENERIC_FEWEST, _GENERIC_MOST = 28, 64, 2048
+_GENERIC_PX, _GENERIC_FEWEST, _GENERIC_MOST, _GENERIC_SMALL = 28, 64, 2048, 3328
+"""Models that always see an image at one size make 64 to 3,328 tokens of it (LLaVA-1.5 576, InternVL 256 a tile)."""
 _ASSUMED_PX, _ASSUMED_LEAST = 14, 8192
 """The assumption behind the bound of an unknown rule: no more than a token for 14 by 14 pixels, the finest patches in
 use, of an image that is enlarged to at most 8,192 tokens.
@@ -77,7 +78,7 @@ def unknown_rule(width: int, height: int, detail: str) -> TokenCount:
     """The tokens of an image for a model whose rule is unknown."""
     patches = ceil(width / _GENERIC_PX) * ceil(height / _GENERIC_PX)
     expected = min(max(patches, _GENERIC_FEWEST), _GENERIC_MOST)
-    high = max(patches * 2, 3 * _GENERIC_MOST)
+    high = max(patches * 2, _GENERIC_SMALL)
     upper = max(ceil(width / _ASSUMED_PX) * ceil(height / _ASSUMED_PX), _ASSUMED_LEAST)
     return TokenCount(expected, _GENERIC_FEWEST, min(high, upper), upper).but_assumed("image")
 

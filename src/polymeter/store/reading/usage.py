@@ -115,8 +115,13 @@ class AnswerUsage:
     text: str
 
 
-def usage_of_samples(journal: Journal, task: str) -> Iterator[AnswerUsage]:
+def usage_of_samples(journal: Journal, task: str, tiers: Mapping[str, Mapping[str, Rates]]) -> Iterator[AnswerUsage]:
     """The usage of each answer to the samples of a task, by sample; damaged answers are left out.
+
+    Args:
+        journal: The journal.
+        task: The task.
+        tiers: The rates by which answers are charged if the provider states no cost, by role and service tier.
 
     Raises:
         JournalError: if the journal cannot be read.
@@ -127,7 +132,7 @@ def usage_of_samples(journal: Journal, task: str) -> Iterator[AnswerUsage]:
             body = parse_json(written.decode())
             billed = _Billed.of_answer(body)
             one = _UsageSum()
-            one.add(_counts(body, keeps_all=part in keeping), billed, None)
+            one.add(_counts(body, keeps_all=part in keeping), billed, at_tier(tiers.get(role) or {}, billed.tier))
             texts = [output.get(name) or "" for output in body["outputs"] for name in ("reasoning", "text")]
             yield AnswerUsage(
                 sample, role, replace(one.usage(), **billed.tokens), body.get("latency_ms"), "".join(texts)
