@@ -19,7 +19,7 @@ from tests.helpers.metrics import VALUES
 MADE = (
     pytest.param(fields_page, 1_200, id="fields.md"),
     pytest.param(metrics_page, 1_200, id="metrics.md"),
-    pytest.param(options_page, 1_450, id="options.md"),
+    pytest.param(options_page, 1_600, id="options.md"),
     pytest.param(
         differences,
         4_200,
