@@ -429,6 +429,13 @@ def test_a_missing_image_is_told_and_drawn_again(tmp_path: Path) -> None:
     assert [note for note in notes if "images of 1 answer of the run a are missing" in note]
 
 
+def test_every_answer_is_found_however_many_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polymeter.run.reuse.index._AT_ONCE", 3)
+    run_tasks([ListTask(docs(20))], mock(), tmp_path / "a")
+    run_tasks([ListTask(docs(20))], mock(), tmp_path / "b", reuse=(tmp_path / "a",))
+    assert counts(tmp_path / "b") == (20, {})
+
+
 def test_the_source_is_not_changed(tmp_path: Path, finished: Path) -> None:
     with sqlite3.connect(finished / "journal.db") as db:
         before = [*db.execute("SELECT * FROM responses")]

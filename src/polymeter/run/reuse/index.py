@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 from typing import Any
 
 from polymeter.core.errors import PlanError
@@ -105,7 +106,7 @@ class AnswerIndex:
         self._db.execute("BEGIN")
         for number, run in enumerate(runs):
             rows = self._rows(number, run)
-            while some := [row for row, _ in zip(rows, range(_AT_ONCE), strict=False)]:
+            while some := [*islice(rows, _AT_ONCE)]:
                 self._db.executemany("INSERT INTO answers VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", some)
                 self.n_answers += len(some)
         self._db.execute("CREATE INDEX by_key ON answers (key, state, place)")
