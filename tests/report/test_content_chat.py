@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.report.content import RunMedia
+from polymeter.report.run.sample import sample_text
 from tests.helpers.shown import html, made, picture, texts
 from tests.report.synthetic import exchange, sample
 
@@ -83,6 +84,53 @@ def test_reasoning_is_folded_and_tool_calls_have_names_and_arguments(media):
     assert "reached the token limit" in answer.facts
     page = html(media, sample(0, exchanges=[asked]))
     assert re.search(r"<details[^>]*><summary>Reasoning</summary>", page)
+
+
+def an_episode():
+    """A first request that is answered by a call, and a second one that has its result."""
+    call = {"id": "c1", "name": "crop", "arguments": {"left": 3}}
+    broken = {"id": "c2", "name": "crop", "arguments": None, "raw": "{left", "problem": "its arguments are not JSON"}
+    first, second = exchange(None, "What is it?", "I look."), exchange(None, "What is it?", "A cat.")
+    first["request"]["ask"] = {"kind": "generate", "tools": [{"name": "crop", "schema": {}}, {"name": "zoom"}]}
+    first["response"]["outputs"] = [{"text": "I look.", "tool_calls": [call, broken], "finish_reason": "tool_calls"}]
+    second["request"]["messages"] += [
+        {"role": "assistant", "parts": [{"text": "I look."}], "calls": [call, broken]},
+        {"role": "tool", "parts": [{"text": "Cut."}, {"image": {"file": "none.png", "width": 3, "height": 2}}], "call_id": "c1"},
+        {"role": "tool", "parts": [{"text": "No."}], "call_id": "c2"},
+    ]
+    return sample(0, exchanges=[first, second])
+
+
+def test_an_episode_is_a_conversation_of_calls_and_results(media):
+    shown = made(media, an_episode())["chat"].data.exchanges
+    assert "tools crop, zoom" in shown[0].facts
+    assert [(call.name, call.problem) for call in shown[0].answers[0].calls] == [
+        ("crop", ""),
+        ("crop", "its arguments are not JSON"),
+    ]
+    assert shown[1].above == "after 2 messages above", "the turn with its calls stands above"
+    assert [(turn.role, turn.answers) for turn in shown[1].turns] == [("tool", "crop (c1)"), ("tool", "crop (c2)")]
+    page = html(media, an_episode())
+    assert "result of crop (c1)" in page
+    assert "its arguments are not JSON" in page
+
+
+def test_other_calls_than_those_above_are_shown_in_the_history(media):
+    changed = an_episode()
+    changed["exchanges"][1]["request"]["messages"][1]["calls"][1:] = []
+    shown = made(media, changed)["chat"].data.exchanges[1]
+    assert [len(turn.calls) for turn in shown.turns] == [1, 0, 0]
+    assert "calls <code>crop</code>" in html(media, changed)
+
+
+def test_an_episode_as_text(tmp_path):
+    lines = sample_text("t", an_episode(), tmp_path).splitlines()
+    calls = [
+        '→ calls crop {"left": 3} (c1)',
+        "→ calls crop {left (c2; its arguments are not JSON)",
+    ]
+    assert [line for line in lines if line.startswith("→ calls")] == calls * 2
+    assert "[tool, result of c1]" in lines
 
 
 def test_a_panel_shows_each_judge_with_prompt_verdict_and_value(media):

@@ -21,6 +21,7 @@ from polymeter.report.content.view import (
     as_json,
     entry,
     messages_of,
+    objects,
     outputs_of,
     parts_of,
     question_at,
@@ -44,20 +45,29 @@ class ChatPart:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatTurn:
-    """A message with its role."""
-
-    role: str
-    parts: tuple[ChatPart, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ShownCall:
     """A call of a tool: its name, its arguments, indented if they are an object, and what is wrong with it."""
 
     name: str
     arguments: ShownText
     problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTurn:
+    """A message.
+
+    Attributes:
+        role: Its role.
+        parts: Its parts.
+        calls: The calls of tools in it.
+        answers: The call whose result it is, by name and id; empty: it is none.
+    """
+
+    role: str
+    parts: tuple[ChatPart, ...]
+    calls: tuple[ShownCall, ...] = ()
+    answers: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +173,7 @@ def exchanges_of(
     """
     shown: list[Exchange] = []
     before: list[Mapping[str, Any]] = []
-    said: list[str] = []
+    said: list[Mapping[str, Any]] = []
     n_rounds = n_repeats = 0
     for exchange in exchanges:
         messages = messages_of(exchange)
@@ -185,11 +195,12 @@ def exchanges_of(
         if is_below_question and not shown and fresh:
             fresh.pop(question_at(fresh))
             above = "the question above"
-        turns = tuple(_turn(message, view, is_beside=has_beside and not shown) for message in fresh)
+        names = {call.id: call.name for message in messages for call in stored_calls(message.get("calls"))}
+        turns = tuple(_turn(message, view, names, is_beside=has_beside and not shown) for message in fresh)
         answers = tuple(_answer(output, view) for output in outputs_of(exchange))
         shown.append(Exchange(title, tuple(_facts(exchange)), above, turns, answers, bool(exchange.get("request"))))
         before = messages
-        said = [output["text"] for output in outputs_of(exchange) if isinstance(output.get("text"), str)]
+        said = outputs_of(exchange)
     return shown
 
 
@@ -201,14 +212,23 @@ def _n_shared(before: Sequence[Any], now: Sequence[Any]) -> int:
     )
 
 
-def _is_said(message: Mapping[str, Any], said: Sequence[str]) -> bool:
+def _is_said(message: Mapping[str, Any], said: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a message is the turn of the assistant that one of some outputs was."""
     parts = parts_of(message)
-    return message.get("role") == "assistant" and len(parts) == 1 and parts[0].get("text") in said
+    if message.get("role") != "assistant" or len(parts) > 1:
+        return False
+    text, calls = (parts[0].get("text") if parts else ""), stored_calls(message.get("calls"))
+    return any(
+        (output.get("text") or "") == text and stored_calls(output.get("tool_calls")) == calls for output in said
+    )
 
 
-def _turn(message: Mapping[str, Any], view: BlockView, *, is_beside: bool) -> ChatTurn:
+def _turn(message: Mapping[str, Any], view: BlockView, names: Mapping[str, str], *, is_beside: bool) -> ChatTurn:
     parts = tuple(_part(part, view, is_beside=is_beside) for part in parts_of(message))
-    return ChatTurn(one_line(str(message.get("role") or "?")), parts)
+    calls = tuple(map(_shown_call, stored_calls(message.get("calls"))))
+    call_id = str(message.get("call_id") or "")
+    answers = clip(one_line(f"{names.get(call_id, 'a call')} ({call_id})"), _LONGEST_FACT) if call_id else ""
+    return ChatTurn(one_line(str(message.get("role") or "?")), parts, calls, answers)
 
 
 def _part(part: Mapping[str, Any], view: BlockView, *, is_beside: bool) -> ChatPart:
@@ -279,6 +299,8 @@ def _facts(exchange: Mapping[str, Any]) -> list[str]:
             facts.append(f"seed {value[0]}")
         elif name == "size" and isinstance(value, list):
             facts.append("×".join(map(str, value)))
+        elif name == "tools" and (offered := [str(each.get("name")) for each in objects(value) if each.get("name")]):
+            facts.append(clip(one_line(f"tools {', '.join(offered)}"), _LONGEST_FACT))
         else:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
             facts.append(clip(one_line(f"{str(name).replace('_', ' ')} {text}"), _LONGEST_FACT))

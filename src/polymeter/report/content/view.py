@@ -18,6 +18,9 @@ MEASURED = "model"
 """The role of the model that is measured."""
 
 
+_ANSWERING = ("assistant", "tool")
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """A part of a sample's page.
@@ -110,8 +113,10 @@ def messages_of(exchange: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def question_at(messages: Sequence[Mapping[str, Any]]) -> int:
-    """The place of the question among the messages of a request: the last that the model did not write; -1: none."""
-    return max((place for place, one in enumerate(messages) if one.get("role") != "assistant"), default=-1)
+    """The place of the question among the messages of a request: the last that neither the model nor a tool wrote; -1:
+    none.
+    """
+    return max((place for place, one in enumerate(messages) if one.get("role") not in _ANSWERING), default=-1)
 
 
 def texts_of(message: Mapping[str, Any]) -> list[str]:

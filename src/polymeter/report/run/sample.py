@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.acting.tools import stored_calls
 from polymeter.report.formatting import clean, number
 from polymeter.report.sample_values import sample_value
 from polymeter.report.shown_text import shown_in_sample
@@ -79,9 +80,11 @@ def _why(sample: Mapping[str, Any]) -> str:
 
 def _request(request: Mapping[str, Any], media: Path) -> Iterator[str]:
     for message in request.get("messages") or ():
-        yield f"[{message.get('role')}]"
+        of_call = f", result of {message['call_id']}" if message.get("call_id") else ""
+        yield f"[{message.get('role')}{of_call}]"
         for part in message.get("parts") or ():
             yield _part(part, media)
+        yield from _calls(message.get("calls"))
     if request.get("ask"):
         yield f"→ {json.dumps(request['ask'], ensure_ascii=False)}"
 
@@ -112,14 +115,21 @@ def _answer(response: Mapping[str, Any], media: Path) -> Iterator[str]:
             yield f"<image: {media_path(media, str(name))}>"
         if output.get("logprobs"):
             yield f"log-probabilities: {', '.join(number(choice[0]) for choice in output['logprobs'])}"
-        if output.get("tool_calls"):
-            yield f"tool calls: {_json(output['tool_calls'])}"
+        yield from _calls(output.get("tool_calls"))
         if output.get("finish_reason") not in (None, "stop"):
             yield f"→ ended by: {output['finish_reason']}"
         if "images" in (output.get("cut") or {}):
             yield "→ the processor scaled images down"
         if "prompt" in (output.get("cut") or {}):
             yield "→ the prompt was truncated"
+
+
+def _calls(stored: Any) -> Iterator[str]:
+    """The calls of tools of a turn, one on a line."""
+    for call in stored_calls(stored):
+        arguments = call.raw if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
+        problem = f"; {call.problem}" if call.problem else ""
+        yield f"→ calls {call.name or 'a tool without a name'} {arguments} ({call.id or 'without an id'}{problem})"
 
 
 def _visible(text: Any) -> str:

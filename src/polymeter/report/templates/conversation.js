@@ -17,6 +17,12 @@ function hasRounds(exchanges) {
   return isContinued || exchanges.some((one) => ((one.response || {}).outputs || []).some((output) => output.tool_calls && output.tool_calls.length));
 }
 
+// The text and the calls of a turn of the assistant, as an output has them.
+function turnOf(message) {
+  const [first] = message.parts || [];
+  return JSON.stringify([(first || {}).text || "", message.calls || []]);
+}
+
 // The messages of a request that the one before it did not have; its answer is in the history, too.
 function roundNode(exchanges, k) {
   const messages = messagesOf(exchanges[k]);
@@ -26,9 +32,9 @@ function roundNode(exchanges, k) {
   }
   const before = messagesOf(exchanges[k - 1]);
   let n = sharedMessages(before, messages);
-  const said = ((exchanges[k - 1].response || {}).outputs || []).map((output) => output.text);
+  const said = ((exchanges[k - 1].response || {}).outputs || []).map((output) => JSON.stringify([output.text || "", output.tool_calls || []]));
   const next = messages[n];
-  if (n === before.length && next && next.role === "assistant" && (next.parts || []).length === 1 && said.includes(next.parts[0].text)) n++;
+  if (n === before.length && next && next.role === "assistant" && (next.parts || []).length < 2 && said.includes(turnOf(next))) n++;
   return exchangeNode(exchanges[k], `Request ${k + 1}`, messages.slice(n), n ? `after ${plural(n, "message")} above` : "");
 }
 

@@ -90,9 +90,19 @@ function partNode(part, isSmall) {
   return el("p", { class: "aside" }, `${kind}: ${typeof note === "string" ? note : JSON.stringify(note)}`);
 }
 
+// A call of a tool; earlier versions kept it as its API had written it.
+function callNode(call) {
+  const told = call.function || call.functionCall || call;
+  const given = told.arguments ?? told.input ?? told.args ?? call.raw ?? "";
+  return el("div", { class: "turn" },
+    el("h5", {}, `calls ${told.name || "a tool without a name"}`, el("span", { class: "aside" }, ` ${[call.id, call.problem].filter(Boolean).join(" · ")}`)),
+    el("pre", {}, typeof given === "string" ? given : JSON.stringify(given, null, 2)));
+}
+
 function messageNode(message, isSmall) {
   if (typeof message === "string") return el("p", { class: "aside" }, message);
-  return el("div", { class: "turn" }, el("h5", {}, message.role || "?"), (message.parts || []).map((part) => partNode(part, isSmall)));
+  const role = [message.role || "?", message.call_id ? el("span", { class: "aside" }, ` result of ${message.call_id}`) : null];
+  return el("div", { class: "turn" }, el("h5", {}, role), (message.parts || []).map((part) => partNode(part, isSmall)), (message.calls || []).map(callNode));
 }
 
 function outputNode(output, number, many, continuations) {
@@ -111,7 +121,7 @@ function outputNode(output, number, many, continuations) {
     output.isAbove ? el("p", { class: "aside" }, "The answer above.") : typeof output.text === "string" ? el("pre", {}, output.text) : null,
     (output.images || []).map((file) => imageFigure({ file }, true)),
     output.logprobs ? logprobTable(output.logprobs, continuations) : null,
-    output.tool_calls ? el("pre", {}, JSON.stringify(output.tool_calls, null, 2)) : null);
+    (output.tool_calls || []).map(callNode));
 }
 
 // `target` is the text of the right choice, where it is known.
@@ -132,8 +142,9 @@ function logprobTable(logprobs, continuations, target = null) {
 function exchangeNode(exchange, title, shown = (exchange.request || {}).messages || [], above = "") {
   const request = exchange.request || {};
   const response = exchange.response || {};
-  const { kind, continuations, ...settings } = request.ask || {};
+  const { kind, continuations, tools, ...settings } = request.ask || {};
   const said = Object.entries(settings).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  if (tools) said.push(`tools ${tools.map((tool) => tool.name).join(", ")}`);
   if (request.judge_prompt) said.push(`prompt ${request.judge_prompt}`);
   if (exchange.model) said.push(`judge ${exchange.model.slice(0, 12)}`);
   if (exchange.endpoint) said.push(`at ${exchange.endpoint}`);

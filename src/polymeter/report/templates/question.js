@@ -9,9 +9,9 @@ function promptOf(sample) {
   return ((first && first.request && first.request.messages) || []).filter((message) => typeof message === "object");
 }
 
-// The last message that the model did not write.
+// The last message that neither the model nor a tool wrote.
 function questionAt(messages) {
-  return messages.map((message) => message.role !== "assistant").lastIndexOf(true);
+  return messages.map((message) => !["assistant", "tool"].includes(message.role)).lastIndexOf(true);
 }
 
 function questionText(sample) {
