@@ -95,7 +95,11 @@ def an_episode():
     first["response"]["outputs"] = [{"text": "I look.", "tool_calls": [call, broken], "finish_reason": "tool_calls"}]
     second["request"]["messages"] += [
         {"role": "assistant", "parts": [{"text": "I look."}], "calls": [call, broken]},
-        {"role": "tool", "parts": [{"text": "Cut."}, {"image": {"file": "none.png", "width": 3, "height": 2}}], "call_id": "c1"},
+        {
+            "role": "tool",
+            "parts": [{"text": "Cut."}, {"image": {"file": "none.png", "width": 3, "height": 2}}],
+            "call_id": "c1",
+        },
         {"role": "tool", "parts": [{"text": "No."}], "call_id": "c2"},
     ]
     return sample(0, exchanges=[first, second])

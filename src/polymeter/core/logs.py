@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from polymeter.core.acting.tools import Call
 from polymeter.core.errors import DataError, PlanError, did_you_mean
 from polymeter.core.machine.places import stored_at
 from polymeter.core.names.systems import System, load, systems
@@ -48,12 +49,16 @@ class LoggedMessage:
     """One turn of a prompt.
 
     Attributes:
-        role: Whose turn it is: ``system``, ``user`` or ``assistant``.
+        role: Whose turn it is: ``system``, ``user``, ``assistant`` or ``tool``.
         parts: Texts and media in order.
+        calls: The calls of tools in a turn of the assistant.
+        call_id: The id of the call whose result it is.
     """
 
     role: str
     parts: tuple[str | LoggedMedium, ...]
+    calls: tuple[Call, ...] = ()
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ class LoggedOutput:
         input_tokens: Tokens of the prompt.
         output_tokens: Tokens of the answer.
         reasoning_tokens: Those of them that are reasoning.
+        calls: The calls of tools in it.
     """
 
     text: str | None = None
@@ -88,6 +94,7 @@ class LoggedOutput:
     input_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    calls: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

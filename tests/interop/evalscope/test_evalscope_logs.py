@@ -233,3 +233,29 @@ def test_indices_that_count_something_else_leave_no_gaps(tmp_path: Path) -> None
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     asked = [sample.id for sample in task_of(log, "capitals").samples() if sample.subset == ("asia",)]
     assert asked == ["asia/0", "asia/1", "asia/2", "asia/1000000000000"]
+
+
+def test_calls_of_tools_and_their_results_are_read(tmp_path: Path) -> None:
+    log = copied(CHOICES, tmp_path)
+    file = next((log / "predictions" / "speaker").glob("*.jsonl"))
+    lines = file.read_text().splitlines()
+    first = json.loads(lines[0])
+    call = {"id": "c1", "function": {"name": "crop", "arguments": {"left": 3}}, "type": "function"}
+    broken = {"id": "c2", "function": {"name": "crop", "arguments": {}}, "parse_error": "no JSON"}
+    first["messages"] = [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": "", "tool_calls": [call, broken]},
+        {"role": "tool", "content": "Cut.", "tool_call_id": "c1"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+    ]
+    file.write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
+    task = file.stem.rpartition("_")[0]
+    sample = next(one for one in task_of(log, task).samples() if one.exchanges[0].outputs[0].calls)
+    exchange = sample.exchanges[0]
+    assert exchange.messages is not None
+    assert [(one.arguments, one.problem) for one in exchange.messages[1].calls] == [
+        ({"left": 3}, ""),
+        (None, "no JSON"),
+    ]
+    assert (exchange.messages[2].role, exchange.messages[2].call_id) == ("tool", "c1")
+    assert exchange.outputs[0].calls[0].name == "crop"

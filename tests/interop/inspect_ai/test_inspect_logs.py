@@ -235,3 +235,46 @@ def test_what_polymeter_writes_in_this_form_is_read_again(typing: Typing) -> Non
     for metric, n in (("exact", 5), ("spelled/same", 4), ("spelled/length", 4)):
         found = compared(typing.folder / "ours", typing.folder / "read", metric)
         assert found == {**SAME, "n": n, "n_only_first": 0, "n_only_second": 0}
+
+
+CALL = {"id": "c1", "type": "function", "function": "crop", "arguments": {"left": 3}}
+BROKEN = {"id": "c2", "type": "function", "function": "crop", "arguments": {}, "parse_error": "no JSON:\n{left"}
+
+
+def test_calls_of_tools_and_their_results_are_read(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        said = {"role": "assistant", "content": "I look.", "tool_calls": [CALL, BROKEN]}
+        results = [
+            {"role": "tool", "content": "Cut.", "tool_call_id": name, "function": "crop"} for name in ("c1", "c2")
+        ]
+        sample = document["samples"][0]
+        sample["messages"] = [sample["messages"][0], said, *results, {"role": "assistant", "content": "Red."}]
+        sample["output"]["choices"][0]["message"] = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+
+    log = changed(tmp_path, change)
+    exchange = samples_of(log, "pictures")["1"].exchanges[0]
+    assert exchange.messages is not None
+    _, turn, result, other = exchange.messages
+    assert [(call.id, call.name, call.arguments, call.problem) for call in turn.calls] == [
+        ("c1", "crop", {"left": 3}, ""),
+        ("c2", "crop", None, "no JSON: {left"),
+    ]
+    assert [(one.role, one.call_id, one.parts) for one in (result, other)] == [
+        ("tool", "c1", ("Cut.",)),
+        ("tool", "c2", ("Cut.",)),
+    ]
+    assert exchange.outputs[0].calls[0].arguments == {"left": 3}
+    polymeter.import_log(log, output=tmp_path / "run")
+    lines = (tmp_path / "run" / "samples" / "pictures.jsonl").read_text().splitlines()
+    stored = next(one for line in lines if (one := json.loads(line))["id"] == "1")
+    messages = stored["exchanges"][0]["request"]["messages"]
+    assert messages[1]["calls"] == [
+        {"id": "c1", "name": "crop", "arguments": {"left": 3}},
+        {"id": "c2", "name": "crop", "arguments": None, "raw": "{}", "problem": "no JSON: {left"},
+    ]
+    assert messages[2]["call_id"] == "c1"
+    polymeter.export(tmp_path / "run", "inspect", output=tmp_path / "again")
+    again = samples_of(next((tmp_path / "again").glob("*.eval")), "pictures")["1"].exchanges[0]
+    assert again.messages is not None
+    assert [call.problem for call in again.messages[1].calls] == ["", "no JSON: {left"]
+    assert (again.messages[2].call_id, again.outputs[0].calls) == ("c1", exchange.outputs[0].calls)

@@ -148,6 +148,14 @@ def stored_calls(listed: Any) -> tuple[Call, ...]:
     return tuple(stored_call(one) for one in listed if isinstance(one, Mapping)) if isinstance(listed, list) else ()
 
 
+def logged_call(call_id: Any, name: Any, arguments: Any, fault: Any = None) -> Call:
+    """Return a call of another tool's log, whose arguments are an object, or empty with a fault if they could not be
+    read.
+    """
+    call = read_call(call_id, name, arguments)
+    return replace(call, arguments=None, problem=" ".join(str(fault).split())) if fault else call
+
+
 def tools_identity(tools: Iterable[Tool], choice: str) -> list[Any]:
     """Return what can change an answer: names, descriptions and schemas in their order, and the choice. The order of
     keys counts, because a model reads them in it.

@@ -4,10 +4,11 @@ EvalScope 1.x took them over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from polymeter.core.acting.tools import Call, stored_calls
 from polymeter.core.records.exporting import ExportJob
 from polymeter.core.records.stored_samples import StoredSample, messages_of, model_exchanges
 
@@ -17,20 +18,40 @@ _AUDIO = {".wav": "wav", ".mp3": "mp3"}
 _STOPS = {"length": "max_tokens", "stop": "stop", "content_filter": "content_filter", "tool_calls": "tool_calls"}
 
 
-def chat_messages(messages: Sequence[Mapping[str, Any]], job: ExportJob) -> list[dict[str, Any]]:
+WriteCall = Callable[[Call], Mapping[str, Any]]
+"""The name and arguments of a call as one of the logs has them."""
+
+
+def chat_messages(messages: Sequence[Mapping[str, Any]], job: ExportJob, write_call: WriteCall) -> list[dict[str, Any]]:
     """Return the messages of a request.
 
     Args:
         messages: As the run folder has them.
         job: The run: it decides how media are shown, and notes those that are left out.
+        write_call: Writes a call of a tool.
     """
     chat = []
     for message in messages:
         parts = list(_chat_parts(message["parts"], job))
         is_text = len(parts) == 1 and parts[0]["type"] == "text"
         role = message["role"] if message["role"] in _ROLES else "user"
-        chat.append({"role": role, "content": parts[0]["text"] if is_text else parts})
+        chat.append({"role": role, "content": parts[0]["text"] if is_text else parts, **_calls(message, write_call)})
     return chat
+
+
+def _calls(message: Mapping[str, Any], write_call: WriteCall) -> dict[str, Any]:
+    """The calls of a stored message or output, and the id of the call whose result it is."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            **write_call(call),
+            **({"parse_error": call.problem} if call.problem else {}),
+        }
+        for call in stored_calls(message.get("calls") or message.get("tool_calls"))
+    ]
+    result = {"tool_call_id": message["call_id"]} if message.get("call_id") else {}
+    return {**({"tool_calls": calls} if calls else {}), **result}
 
 
 def last_exchanges(sample: StoredSample) -> list[Mapping[str, Any]]:
@@ -40,7 +61,7 @@ def last_exchanges(sample: StoredSample) -> list[Mapping[str, Any]]:
     return list(same)[::-1]
 
 
-def chat_choices(sample: StoredSample, job: ExportJob) -> list[dict[str, Any]]:
+def chat_choices(sample: StoredSample, job: ExportJob, write_call: WriteCall) -> list[dict[str, Any]]:
     """Return the answers that ended a sample, as assistants' messages. A choice among continuations is shown as its
     text.
     """
@@ -54,6 +75,7 @@ def chat_choices(sample: StoredSample, job: ExportJob) -> list[dict[str, Any]]:
             if parts and text is not None:
                 parts.append({"type": "text", "text": str(text)})
             message = {"role": "assistant", "content": parts or str(text or ""), "source": "generate"}
+            message |= _calls(output, write_call)
             stop = _STOPS.get(str(output.get("finish_reason")), "unknown")
             choices.append({"message": {**message, "model": job.model}, "stop_reason": stop})
     return choices

@@ -42,6 +42,7 @@ from polymeter.interop.evalscope.review_parts import (
     judged_in_vain,
     led_messages,
     targets_of,
+    written_call,
 )
 from polymeter.interop.evalscope.v1.report.semantics import MetricDirection, MetricKind, MetricSemantics, ValueRange
 from polymeter.interop.evalscope.v1.report.tree import (
@@ -96,7 +97,7 @@ def write_samples(job: ExportJob, task: str, model: str) -> set[str]:
 def _predictions(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
     is_of_1x = is_task_of_1x(job, task)
     for sample in job.read(task):
-        choices = chat_choices(sample, job)
+        choices = chat_choices(sample, job, written_call)
         if not choices:
             continue
         tokens = tokens_of(sample)
@@ -129,7 +130,7 @@ def _reviews(job: ExportJob, task: str) -> Iterator[SubsetRecord]:
             {
                 "index": index,
                 "target": own["target"] if "target" in own else targets_of(sample, is_of_1x=is_of_1x),
-                "messages": _messages(sample, chat_choices(sample, job), job),
+                "messages": _messages(sample, chat_choices(sample, job, written_call), job),
                 "agent_trace": own.get("agent_trace"),
                 "sample_score": {
                     "score": _authors_score(own, batch.get(str(sample["id"]), {})) if own else _score(sample, job),
@@ -198,7 +199,8 @@ def _messages(sample: StoredSample, choices: list[dict[str, Any]], job: ExportJo
     if led:
         return list(led_messages(led, sample, job))
     ended = last_exchanges(sample)
-    return [*(chat_messages(messages_of(ended[0]), job) if ended else ()), *(one["message"] for one in choices[:1])]
+    said = chat_messages(messages_of(ended[0]), job, written_call) if ended else []
+    return [*said, *(one["message"] for one in choices[:1])]
 
 
 def _report(own: Mapping[str, Any], task: str, model: str, subsets: Collection[str]) -> dict[str, Any]:

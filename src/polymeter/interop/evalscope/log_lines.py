@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
+from polymeter.core.acting.tools import Call, logged_call
 from polymeter.core.logs import LoggedExchange, LoggedMedium, LoggedMessage, LoggedOutput
 from polymeter.core.records.log_values import logged_settings, logged_text
 
@@ -181,6 +182,7 @@ def _exchange(prediction: Mapping[str, Any], review: Mapping[str, Any], settings
                 input_tokens=usage.get("input_tokens"),
                 output_tokens=usage.get("output_tokens"),
                 reasoning_tokens=usage.get("reasoning_tokens"),
+                calls=_logged_calls(last),
             ),
         ),
         tuple(_logged_message(turn) for turn in turns),
@@ -201,8 +203,18 @@ def _logged_message(turn: Mapping[str, Any]) -> LoggedMessage:
     content = turn.get("content")
     role = str(turn.get("role"))
     return LoggedMessage(
-        role if role in ("system", "assistant") else "user",
+        role if role in ("system", "assistant", "tool") else "user",
         tuple(map(_logged_part, content)) if isinstance(content, list) else (logged_text(content) or "",),
+        _logged_calls(turn),
+        str(turn.get("tool_call_id") or ""),
+    )
+
+
+def _logged_calls(turn: Mapping[str, Any]) -> tuple[Call, ...]:
+    return tuple(
+        logged_call(call.get("id"), function.get("name"), function.get("arguments"), call.get("parse_error"))
+        for call in turn.get("tool_calls") or ()
+        if isinstance(function := call.get("function"), Mapping)
     )
 
 

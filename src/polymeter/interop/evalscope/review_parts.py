@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from polymeter.core.acting.tools import Call
 from polymeter.core.names.stable_names import TASK_FORMAT
 from polymeter.core.records.exporting import ExportJob
 from polymeter.core.records.stored_samples import StoredSample, messages_of
@@ -85,7 +86,7 @@ def judged_in_vain(sample: StoredSample, job: ExportJob) -> tuple[dict[str, Any]
         attempts.append(
             {
                 "judge_id": str(exchange["role"]),
-                "messages": chat_messages(messages_of(exchange), job),
+                "messages": chat_messages(messages_of(exchange), job, written_call),
                 "raw_response": replies[0] if replies else None,
             }
         )
@@ -104,6 +105,11 @@ def judged_in_vain(sample: StoredSample, job: ExportJob) -> tuple[dict[str, Any]
     return summary, {"source": "llm_judge", "judge_attempts": attempts}
 
 
+def written_call(call: Call) -> dict[str, Any]:
+    """A call as EvalScope 1.x writes one."""
+    return {"function": {"name": call.name, "arguments": dict(call.arguments or {})}}
+
+
 def led_messages(led: Sequence[Mapping[str, Any]], sample: StoredSample, job: ExportJob) -> Iterator[dict[str, Any]]:
     """The messages of a conversation that an adapter led, as its score has noted them, with the media that stand in the
     requests of the sample.
@@ -118,7 +124,7 @@ def led_messages(led: Sequence[Mapping[str, Any]], sample: StoredSample, job: Ex
         parts = message["parts"]
         same = next((one for one in sent if one["role"] == message["role"] and _kinds(one["parts"]) == parts), None)
         if same is not None:
-            yield from chat_messages([same], job)
+            yield from chat_messages([same], job, written_call)
             continue
         texts = [part if kind == "text" else f"[{kind}]" for kind, part in parts]
         content = texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from polymeter.core.acting.tools import Call
 from polymeter.core.machine.files import replacing
 from polymeter.core.machine.places import stored_at
 from polymeter.core.media.sources import digest
@@ -155,11 +156,15 @@ def _scores(own: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(scores.values())
 
 
+def _written_call(call: Call) -> dict[str, Any]:
+    return {"function": call.name, "arguments": dict(call.arguments or {})}
+
+
 def _sample(job: ExportJob, sample: StoredSample, key: str) -> dict[str, Any]:
-    asked = chat_messages(first_messages(sample), job)
+    asked = chat_messages(first_messages(sample), job, _written_call)
     ended = last_exchanges(sample)
-    choices = chat_choices(sample, job)
-    said = chat_messages(messages_of(ended[0]), job) if ended else []
+    choices = chat_choices(sample, job, _written_call)
+    said = chat_messages(messages_of(ended[0]), job, _written_call) if ended else []
     answer = answer_text(sample)
     tokens = tokens_of(sample)
     outputs = model_outputs(sample)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from polymeter.core.acting.tools import Call, logged_call
 from polymeter.core.logs import LoggedExchange, LoggedMedium, LoggedMessage, LoggedOutput
 from polymeter.core.records.log_values import logged_settings
 
@@ -36,6 +37,7 @@ def exchange_of(sample: Mapping[str, Any], header: Mapping[str, Any]) -> LoggedE
                 input_tokens=usage.get("input_tokens"),
                 output_tokens=usage.get("output_tokens"),
                 reasoning_tokens=usage.get("reasoning_tokens"),
+                calls=_logged_calls(answer),
             ),
         ),
         tuple(_logged_message(message, attachments) for message in messages[:last]),
@@ -59,11 +61,21 @@ def _answer_text(content: Any, attachments: Mapping[str, str]) -> tuple[str | No
 
 
 def _logged_message(message: Mapping[str, Any], attachments: Mapping[str, str]) -> LoggedMessage:
-    """A turn. What tools answered is shown to the model like a turn of the user."""
+    """A turn. What tools answered is a turn of their own."""
     role, content = str(message.get("role")), message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     return LoggedMessage(
-        role if role in ("system", "assistant") else "user", tuple(_logged_part(part, attachments) for part in parts)
+        role if role in ("system", "assistant", "tool") else "user",
+        tuple(_logged_part(part, attachments) for part in parts),
+        _logged_calls(message),
+        str(message.get("tool_call_id") or ""),
+    )
+
+
+def _logged_calls(message: Mapping[str, Any]) -> tuple[Call, ...]:
+    return tuple(
+        logged_call(call.get("id"), call.get("function"), call.get("arguments"), call.get("parse_error"))
+        for call in message.get("tool_calls") or ()
     )
 
 

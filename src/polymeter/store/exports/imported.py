@@ -15,8 +15,9 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.acting.tools import write_call
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.logs import LoggedExchange, LoggedMedium, LoggedOutput, LoggedSample, LoggedTask
+from polymeter.core.logs import LoggedExchange, LoggedMedium, LoggedMessage, LoggedOutput, LoggedSample, LoggedTask
 from polymeter.core.media.sources import digest
 from polymeter.core.task import Score
 from polymeter.core.text.codec import compact_json, jsonable, jsonable_as_json
@@ -129,13 +130,18 @@ def _request(exchange: LoggedExchange) -> str | None:
     """A request as the journal holds one; ``None`` if the log does not hold the prompt."""
     if exchange.messages is None:
         return None
-    messages = [
-        {"role": message.role, "parts": [_stored_part(part) for part in message.parts]} for message in exchange.messages
-    ]
+    messages = [_stored_message(message) for message in exchange.messages]
     ask: dict[str, Any] = {"kind": exchange.kind, **jsonable(dict(exchange.settings))}
     if exchange.kind == "loglikelihood":
         ask["continuations"] = list(exchange.continuations)
     return compact_json({"messages": messages, "ask": ask})
+
+
+def _stored_message(message: LoggedMessage) -> dict[str, Any]:
+    body: dict[str, Any] = {"role": message.role, "parts": [_stored_part(part) for part in message.parts]}
+    if message.calls:
+        body["calls"] = [write_call(call) for call in message.calls]
+    return {**body, "call_id": message.call_id} if message.call_id else body
 
 
 def _stored_part(part: str | LoggedMedium) -> dict[str, Any]:
@@ -151,6 +157,8 @@ def _output(output: LoggedOutput) -> dict[str, Any]:
             body[name] = getattr(output, name)
     if output.choices:
         body["logprobs"] = [[choice.logprob, choice.is_greedy, choice.n_tokens] for choice in output.choices]
+    if output.calls:
+        body["tool_calls"] = [write_call(call) for call in output.calls]
     tokens = [output.input_tokens, output.output_tokens, output.reasoning_tokens]
     if any(n is not None for n in tokens):
         body["usage"] = tokens
