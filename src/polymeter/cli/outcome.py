@@ -204,10 +204,13 @@ def show_how_to_resume(result: RunResult) -> None:
 
 
 def _say_how_to_resume(reason: str, folder: Path, lines: Sequence[str] = ()) -> None:
-    kept = "All answers so far are kept. Continue with:"
+    has_command = any(line.startswith("Continue with") for line in lines)
+    kept = "All answers so far are kept." if has_command else "All answers so far are kept. Continue with:"
     with suppress(OSError):  # a signal may have ended the run because the terminal is gone
         for line in (reason, *lines, kept) if lines else (f"{reason} {kept}",):
             say(line, err=True)
+        if has_command:
+            return
         say(f"  polymeter resume {shlex.quote(str(short(folder)))}", err=True)
 
 

@@ -56,7 +56,7 @@ _OF_FIELDS: Mapping[str, tuple[Any, _Read]] = {
     "dialect_options": (list[str], parse_dialect_options),
     "weights": (list[str], _weights),
     "price": (list[str], parse_prices),
-    "reasoning_tags": (str, lambda value, flag: value),
+    **dict.fromkeys(("reasoning_tags", "max_cost", "max_tokens", "max_time_s"), (str, lambda value, flag: value)),
 }
 """Options whose type does not say how they are written: what typer gives, and how that is read."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from polymeter.core.errors import PlanError, did_you_mean
@@ -35,7 +35,12 @@ MediaPolicy = Literal["previews", "none"]
 Count = Annotated[int, Field(ge=1)]
 CAPS = ("max_cost", "max_tokens", "max_time_s")
 """The options that cap a run."""
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
+_CAP_FORMS = {
+    "max_cost": "it is a number of US dollars without a unit, such as 5 or 0.50",
+    "max_tokens": "it is a whole number of tokens without a unit, such as 2000000",
+    "max_time_s": "it is a number of seconds, or a number with one unit: 90, 90s, 30m, 2h",
+}
+_CAP = re.compile(r"(-?\d+(?:\.\d+)?)\s*([smh]?)")
 _TIME_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 T = TypeVar("T", bound="Options")
 
@@ -143,7 +148,8 @@ class Options(BaseModel):
                 bound = first["ctx"][limit[0]]
                 what = f"Option {name!r} must be {limit[1]} {bound:g}, not {first['input']!r}."
                 raise PlanError(what, where=where) from None
-            raise PlanError(f"Option {name!r}: {first['msg']} (got {first['input']!r}).", where=where) from None
+            said = first["msg"].removeprefix("Value error, ")
+            raise PlanError(f"Option {name!r}: {said} (got {first['input']!r}).", where=where) from None
 
 
 def require_shallow(value: Any, what: str, where: str = "") -> None:
@@ -547,10 +553,10 @@ class RunOptions(Options):
         flag=flag("--restart", panel=OUTPUT, commands=("run", "pairwise")),
     )
 
-    @field_validator("max_time_s", mode="before")
+    @field_validator(*CAPS, mode="before")
     @classmethod
-    def _seconds(cls, value: Any) -> Any:
-        return parse_time(value) if isinstance(value, str) else value
+    def _cap(cls, value: Any, info: ValidationInfo) -> Any:
+        return read_cap(str(info.field_name), value) if isinstance(value, str) else value
 
     @field_validator("parity")
     @classmethod
@@ -600,15 +606,15 @@ class RunOptions(Options):
         return {name: value for name, value in self if mark_of(type(self), name) == "runtime"}
 
 
-def parse_time(text: str) -> float:
-    """Read a time: a number of seconds, or a number with one of the units s, m and h.
+def read_cap(name: str, text: str) -> float:
+    """Read a cap that was written: a number, and a time may have one of the units s, m and h.
 
     Raises:
         ValueError: if it is anything else.
     """
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
-        raise ValueError("a time is a number of seconds, or a number with one unit: 90, 90s, 30m, 2h")
+    found = _CAP.fullmatch(text.strip())
+    if found is None or (found[2] and name != "max_time_s"):
+        raise ValueError(_CAP_FORMS[name])
     return float(found[1]) * _TIME_UNITS[found[2]]
 
 
