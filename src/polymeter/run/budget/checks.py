@@ -7,18 +7,16 @@ from datetime import datetime, timezone
 
 from polymeter.core.errors import PlanError, PolymeterError
 from polymeter.core.guest_context import guest_context_with
-from polymeter.core.machine.gpus import visible_gpus
-from polymeter.core.model import BatchModel, Model
-from polymeter.core.options import RunOptions
 from polymeter.core.records.lint_finding import LintFinding
-from polymeter.core.records.rates import Rates
+from polymeter.core.records.rates import Rates, at_tier
 from polymeter.guests.door import random_state_kept
-from polymeter.prices import PriceBook, priced_model
+from polymeter.prices import PricedModel
 from polymeter.run.budget.amounts import PER_DOLLAR
 from polymeter.run.budget.budget import Budget
 from polymeter.run.budget.caps import Caps
 from polymeter.run.budget.earlier import spent_before
 from polymeter.run.budget.worst_case import Tariff
+from polymeter.run.finish.part_rates import n_gpus, priced_models
 from polymeter.run.plan.lint import first_requests
 from polymeter.run.plan.plan import Plan, cache_folder, model_name, role_names, selected_samples
 from polymeter.run.plan.stored import StoredAnswers
@@ -41,11 +39,19 @@ def planned_budget(plan: Plan, folder: RunFolder) -> Budget | None:
     names = {MODEL_ROLE: model_name(plan), **role_names(plan)}
     models = {MODEL_ROLE: plan.model, **plan.roles}
     asked = {role: model for role, model in models.items() if not isinstance(model, StoredAnswers)}
+    priced = priced_models(plan)
     tariffs = {
-        role: Tariff.of(model, names[role], caps, _rates(role, model, names[role], plan.prices, plan.options))
+        role: Tariff.of(
+            model,
+            names[role],
+            caps,
+            _tiers(role, priced[role], names[role], plan, is_wrapped=model.traits.is_foreign),
+        )
         for role, model in asked.items()
     }
-    rate = _machine_rate(asked, tariffs, plan.options)
+    is_used = any(priced[role].is_local and not tariff.tiers for role, tariff in tariffs.items())
+    gpu_hour = plan.prices.gpu_hour if is_used and caps.cost is not None else None
+    rate = (gpu_hour or 0.0) * n_gpus(plan) * PER_DOLLAR / _HOUR_S
     before = spent_before(folder, caps, tariffs, rate, is_restart=plan.options.is_restart)
     budget = Budget(caps, tariffs, rate, before)
     budget.refuse_spent(folder)
@@ -82,56 +88,34 @@ def check_bounds(plan: Plan) -> None:
             tariff.worst_of(requests)
 
 
-def _rates(role: str, model: Model, name: str, book: PriceBook, options: RunOptions) -> Rates | None:
-    """The prices of a model's requests; ``None`` if only this machine's time counts, or no money does."""
-    if options.max_cost is None:
-        return None
-    priced = priced_model(model)
-    rates = book.rates_for(priced, datetime.now(timezone.utc).date())
-    if rates is not None:
+def _tiers(role: str, priced: PricedModel, name: str, plan: Plan, *, is_wrapped: bool) -> Mapping[str, Rates]:
+    """The prices of a model's requests by service tier; empty if only this machine's time costs, or no money counts."""
+    if plan.options.max_cost is None:
+        return {}
+    tiers = plan.prices.tiers(priced, datetime.now(timezone.utc).date())
+    whose = "the model" if role == MODEL_ROLE else f"the {role}"
+    if rates := at_tier(tiers, ""):
         if rates.currency != _CURRENCY:
             raise PlanError(
-                f"The prices of {name} are in {rates.currency}, and --max-cost is in US dollars.", where=rates.source
+                f"The prices of {name} ({whose}) are in {rates.currency}, and --max-cost is in US dollars.",
+                where=rates.source,
             )
-        return rates
-    whose = "the model" if role == MODEL_ROLE else f"the {role}"
-    if not _computes_here(model):
+        return tiers
+    if not priced.is_local:
         raise PlanError(
             f"The price of {name} ({whose}) is unknown, so --max-cost cannot hold.",
             where="--max-cost",
-            hint=f"Give it in US dollars for a million tokens, --price {priced.name or name}=IN/OUT, or in a file of "
-            "--prices.",
+            hint=plan.prices.hint(priced),
         )
-    if _gpu_price(options) is None:
-        wrapped = "what it sends to an endpoint itself cannot be counted, and " if model.traits.is_foreign else ""
+    if plan.prices.gpu_hour is None:
+        wrapped = "what it sends to an endpoint itself cannot be counted, and " if is_wrapped else ""
         raise PlanError(
             f"{name} ({whose}) computes on this machine: {wrapped}the price of its time is unknown, so --max-cost "
             "cannot hold.",
             where="--max-cost",
             hint="Give the price of a GPU for an hour in US dollars: --gpu-price 2.50, or 0 if it is free.",
         )
-    return None
-
-
-def _computes_here(model: Model) -> bool:
-    """Return whether a model computes on this machine, or its servers do."""
-    if isinstance(model, BatchModel):
-        return not (model.traits.is_endpoint and model.traits.is_foreign)
-    return not model.instances or not model.traits.is_endpoint
-
-
-def _gpu_price(options: RunOptions) -> float | None:
-    price: float | None = getattr(options, "gpu_price", None)
-    return price
-
-
-def _machine_rate(asked: Mapping[str, Model], tariffs: Mapping[str, Tariff], options: RunOptions) -> float:
-    """Picodollars of one second on this machine, as far as models compute here."""
-    price = _gpu_price(options)
-    is_used = any(_computes_here(model) and tariffs[role].rates is None for role, model in asked.items())
-    if price is None or options.max_cost is None or not is_used:
-        return 0.0
-    return price * max(1, len(visible_gpus())) * PER_DOLLAR / _HOUR_S
+    return {}
 
 
 def _findings(caps: Caps, tariffs: Mapping[str, Tariff]) -> list[LintFinding]:

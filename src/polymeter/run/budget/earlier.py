@@ -88,7 +88,7 @@ def _cost(role: str, name: str, usage: ModelUsage, tariffs: Mapping[str, Tariff]
     tariff = tariffs.get(role)
     if tariff is None or tariff.rates is None or not usage.requests:
         return 0
-    high = tariff.rates.cost_of(usage).high
+    high = usage.cost.high if usage.cost.high is not None else tariff.rates.cost_of(usage).high
     if high is None:
         _require_known(role, name, usage, MAX_COST)
         raise _unknown(role, name, usage.requests, MAX_COST)

@@ -6,12 +6,15 @@ the request. All of the input is taken at its dearest price.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
 
+from polymeter.core.content import Audio, Image, Video
 from polymeter.core.errors import PlanError
 from polymeter.core.model import Model
-from polymeter.core.records.rates import Rates
+from polymeter.core.records.rates import Rates, at_tier
 from polymeter.core.records.usage import ModelUsage
 from polymeter.core.request import Generate, GenerateImage, Loglikelihood, OwnPrompt, Request, Response, Usage
 from polymeter.prices.tokens import TokenRule, request_tokens, token_rule
@@ -21,6 +24,8 @@ from polymeter.run.schedule.recorder import sent_media
 
 SMALL = ModelUsage(input=256, output=16, requests=1)
 """The most that a small request costs, which shows that an endpoint is there: a word, its template, and 16 tokens."""
+_AROUND_TOOLS = 1024
+"""Tokens that a provider puts around tools: Anthropic states up to 804."""
 _WAYS = 3
 """An endpoint is tried in so many ways until one gives log-probabilities, with at most two calls for a continuation."""
 
@@ -33,20 +38,25 @@ class Tariff:
         model: The model.
         name: Its name, for messages.
         caps: The caps.
-        rates: Its prices; ``None``: its requests cost nothing by themselves.
+        tiers: Its prices by service tier; empty: its requests cost nothing by themselves.
         rule: How its tokens are counted.
     """
 
     model: Model
     name: str
     caps: Caps
-    rates: Rates | None
+    tiers: Mapping[str, Rates]
     rule: TokenRule
 
     @classmethod
-    def of(cls, model: Model, name: str, caps: Caps, rates: Rates | None) -> Tariff:
+    def of(cls, model: Model, name: str, caps: Caps, tiers: Mapping[str, Rates]) -> Tariff:
         """The tariff of a model."""
-        return cls(model, name, caps, rates, token_rule(model))
+        return cls(model, name, caps, tiers, token_rule(model))
+
+    @property
+    def rates(self) -> Rates | None:
+        """The prices of the standard tier; ``None`` if requests cost nothing by themselves."""
+        return at_tier(self.tiers, "")
 
     def small(self, n: int = 1) -> Amount:
         """The most that some small requests can cost."""
@@ -63,7 +73,7 @@ class Tariff:
         total = Amount()
         for one in asked:
             if isinstance(one, Request):
-                total += self._amount(self._most(one))
+                total += self._amount(self._most(one), _tier_of(one))
         return total
 
     def spent_by(self, asked: Sequence[Request | OwnPrompt], responses: Sequence[Response]) -> Amount | None:
@@ -87,7 +97,7 @@ class Tariff:
     def _most(self, request: Request) -> ModelUsage:
         """The most that one request can use."""
         parameters = request.parameters
-        tokens = request_tokens(request, self.rule).upper
+        tokens = request_tokens(request, self.rule).upper + _tools_upper(request)
         sent = sent_media(request)
         usage = ModelUsage(
             input=tokens,
@@ -96,6 +106,7 @@ class Tariff:
             images_made=0,
             audio_s=sent.get("audio_s") or 0.0,
             requests=1,
+            **_parts_of(request),
         )
         if isinstance(parameters, Loglikelihood):
             n_calls = _WAYS * len(parameters.continuations) + 1
@@ -129,23 +140,32 @@ class Tariff:
             return None
         tokens = (counts.prompt or 0) + (counts.output or 0)
         sent = sent_media(request)
-        usage = replace(counts, images_sent=int(sent.get("images_sent") or 0), audio_s=sent.get("audio_s") or 0.0)
-        stated = stated_cost(response)
-        if self.rates is None:
+        if not self.tiers:
             return Amount(tokens)
-        high = self.rates.cost_of(usage).high if stated is None else stated
+        usage = replace(
+            counts,
+            images_sent=int(sent.get("images_sent") or 0),
+            audio_s=sent.get("audio_s") or 0.0,
+            **{name: n for name, n in _parts_of(request).items() if getattr(counts, name) is None},
+        )
+        high = stated_cost(response)
+        if high is None:
+            rates = at_tier(self.tiers, _tier_in(response))
+            high = None if rates is None else rates.cost_of(usage).high
         return None if high is None else Amount(tokens, picodollars(high))
 
-    def _amount(self, usage: ModelUsage) -> Amount:
+    def _amount(self, usage: ModelUsage, tier: str = "") -> Amount:
         tokens = (usage.prompt or 0) + (usage.output or 0)
-        if self.rates is None or self.caps.cost is None:
+        if not self.tiers:
             return Amount(tokens)
+        rates = at_tier(self.tiers, tier)
         written = replace(usage, input=0, cached_write=usage.input)
-        costs = [self.rates.cost_of(one).high for one in (usage, written)]
+        costs = [None if rates is None else rates.cost_of(one).high for one in (usage, written)]
         if None in costs:
+            of_tier = f" in the service tier {tier!r}" if tier else ""
             raise PlanError(
-                f"The prices of {self.name} are not complete, so --max-cost cannot hold.",
-                where=self.rates.source,
+                f"The prices of {self.name}{of_tier} are not complete, so --max-cost cannot hold.",
+                where="--max-cost" if rates is None else rates.source,
                 hint=f"Give both prices: --price {self.name}=IN/OUT, in US dollars for a million tokens.",
             )
         return Amount(tokens, picodollars(max(cost for cost in costs if cost is not None)))
@@ -173,14 +193,51 @@ def usage_of(response: Response) -> ModelUsage | None:
         output=answered,
         images_made=n_images,
         requests=1,
+        audio=sums.get("audio_tokens"),
+        image=sums.get("image_tokens"),
+        image_output=sums.get("image_output_tokens"),
     )
 
 
 def stated_cost(response: Response) -> float | None:
     """The cost that a provider states in its answer, in US dollars; ``None`` if it states none."""
-    stated = [getattr(output.usage, "cost", None) for output in response.outputs]
+    stated = [None if output.usage is None else output.usage.cost for output in response.outputs]
     known = [cost for cost in stated if cost is not None]
     return sum(known) if known and len(known) == len(stated) else None
+
+
+def _parts_of(request: Request) -> dict[str, Any]:
+    """The tokens that have prices of their own: none of those that the request has no content for, else unknown."""
+    kinds = {type(medium) for medium in request.media()}
+    makes_images = isinstance(request.parameters, GenerateImage)
+    return {
+        "audio": None if kinds & {Audio, Video} else 0,
+        "image": None if kinds & {Image, Video} else 0,
+        "image_output": None if makes_images else 0,
+    }
+
+
+def _tier_of(request: Request) -> str:
+    """The service tier that a request asks for; empty: it asks for none."""
+    parameters = request.parameters
+    if isinstance(parameters, Loglikelihood):
+        return ""
+    body = parameters.extra.get("extra_body")
+    return str({**(body if isinstance(body, Mapping) else {}), **parameters.extra}.get("service_tier") or "")
+
+
+def _tier_in(response: Response) -> str:
+    """The service tier that an answer states; empty: it states none."""
+    return next((one.usage.service_tier for one in response.outputs if one.usage and one.usage.service_tier), "")
+
+
+def _tools_upper(request: Request) -> int:
+    """The most tokens of the tools of a request, and of the calls in its conversation."""
+    tools = request.parameters.tools if isinstance(request.parameters, Generate) else ()
+    told = [asdict(tool) for tool in tools]
+    told += [asdict(call) for message in request.messages for call in message.calls]
+    told += [dict(message.carried) for message in request.messages if message.carried]
+    return len(json.dumps(told, default=str)) + _AROUND_TOOLS if told else 0
 
 
 def _has_calls(asked: Request | OwnPrompt) -> bool:

@@ -51,11 +51,11 @@ def part_rates(plan: Plan, at: date) -> dict[str, Any]:
     ]
     machine = {}
     if computed and plan.prices.gpu_hour is not None:
-        machine = {MACHINE: {"gpu_hour": plan.prices.gpu_hour, "gpus": _n_gpus(plan), "roles": computed}}
+        machine = {MACHINE: {"gpu_hour": plan.prices.gpu_hour, "gpus": n_gpus(plan), "roles": computed}}
     return {**({RATES: rates} if rates else {}), **machine}
 
 
-def _n_gpus(plan: Plan) -> float:
+def n_gpus(plan: Plan) -> float:
     """Return the number of GPUs that a run occupies: those that its process sees, or those of its replicas on a
     cluster. A machine without GPUs counts as one.
     """
