@@ -342,7 +342,7 @@ class Execution:
         command = ["polymeter", "resume", str(self._folder.path)]
         if source is not None:
             command = ["polymeter", "score", source["run"], "--output", str(self._folder.path)]
-        return f"{shlex.join(command)} {flag} …"
+        return f"{shlex.join(command)} {flag} N"
 
     def _earlier_reading(self) -> EarlierReading | None:
         """Finds answers that a part of this run, or of the run it was scored from, read by other rules."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,37 @@ def test_a_token_cap_stops_before_it_is_passed_and_the_run_continues(
     assert len(server.stats.received) > n_answered
     assert charged_tokens(server) <= manifest(whole)["budget"]["spent"]["tokens"]
     assert manifest(whole)["options"]["runtime"]["max_tokens"] == 60_000, "the next part has the same cap"
+
+
+def charged(server: FaultServer) -> Fraction:
+    """What the server charges, in US dollars."""
+    return sum(
+        (Fraction(n_in) * PRICES[model][0] + Fraction(n_out) * PRICES[model][1]) / 1_000_000
+        for model, (n_in, n_out) in server.stats.charged.items()
+    )  # type: ignore[return-value]
+
+
+def test_a_cost_cap_holds_over_models_of_different_prices(server: FaultServer, task: Path, tmp_path: Path) -> None:
+    stopped = ask(server, task, tmp_path / "run", max_cost=0.25, price=PRICE)
+    assert stopped.status == "stopped"
+    spent = manifest(stopped)["budget"]["spent"]
+    assert charged(server) <= Fraction(spent["cost"]) + Fraction(1, 10**9) <= Fraction(25, 100) + Fraction(1, 10**9)
+    assert "the cap --max-cost of $0.25 has no room for more: spent $0." in manifest(stopped)["sessions"][-1]["reason"]
+    whole = resume(tmp_path / "run", max_cost=5)
+    assert whole.status == "complete"
+    paid = manifest(whole)["budget"]["spent"]
+    greetings = Fraction(paid["cost_unknown"])
+    assert abs(Fraction(paid["cost"]) - greetings - charged(server)) < greetings, "all but the small requests is exact"
+
+
+def test_an_unknown_price_is_refused_with_the_role_and_the_option(
+    server: FaultServer, task: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(PlanError) as caught:
+        ask(server, task, tmp_path / "run", max_cost=1, price={"fault": "2/10"})
+    assert "The price of openai:judge (the judge) is unknown, so --max-cost cannot hold" in str(caught.value)
+    assert "--price" in caught.value.hint
+    assert server.stats.requests == 0
 
 
 def test_a_cap_below_what_is_spent_is_refused_and_nothing_is_sent(
@@ -163,13 +195,13 @@ def test_the_time_of_all_parts_counts(server: FaultServer, task: Path, tmp_path:
         ({"max_cost": -1}, "Option 'max_cost' must be more than 0, not -1"),
         ({"max_cost": float("nan")}, "Option 'max_cost'"),
         ({"max_cost": float("inf")}, "Option 'max_cost'"),
-        ({"max_cost": "5 USD"}, "Option 'max_cost'"),
+        ({"max_cost": "5 USD"}, "Option 'max_cost': it is a number of US dollars without a unit, such as 5 or 0.50"),
         ({"max_tokens": 0}, "Option 'max_tokens' must be at least 1, not 0"),
-        ({"max_tokens": "10M"}, "Option 'max_tokens'"),
+        ({"max_tokens": "10M"}, "Option 'max_tokens': it is a whole number of tokens without a unit"),
         ({"max_tokens": 1.5}, "Option 'max_tokens'"),
-        ({"max_time_s": "2 days"}, "a time is a number of seconds, or a number with one unit: 90, 90s, 30m, 2h"),
-        ({"max_time_s": "1h30m"}, "a time is a number of seconds, or a number with one unit: 90, 90s, 30m, 2h"),
-        ({"max_time_s": "-5"}, "a time is a number of seconds"),
+        ({"max_time_s": "2 days"}, "it is a number of seconds, or a number with one unit: 90, 90s, 30m, 2h"),
+        ({"max_time_s": "1h30m"}, "it is a number of seconds, or a number with one unit: 90, 90s, 30m, 2h"),
+        ({"max_time_s": "-5"}, "Option 'max_time_s' must be more than 0, not -5"),
         ({"max_time_s": 0}, "Option 'max_time_s' must be more than 0, not 0"),
     ],
 )

@@ -114,10 +114,12 @@ def test_a_try_waits_while_others_may_free_what_it_needs_and_the_run_ends_when_n
 def test_a_batch_gets_what_fits_and_waits_when_nothing_does() -> None:
     with opened(Caps(tokens=100)) as kept:
         ledger = kept.ledger
-        held, n = ledger.hold_first("model", [Amount(40)] * 4, "batch")
+        held, n = ledger.hold_first("model", [Amount(40)] * 4, waits=True)
         assert n == 2
         got: list[int] = []
-        waiting = threading.Thread(target=lambda: got.append(ledger.hold_first("model", [Amount(40)] * 2, "batch")[1]))
+        waiting = threading.Thread(
+            target=lambda: got.append(ledger.hold_first("model", [Amount(40)] * 2, waits=True)[1])
+        )
         waiting.start()
         settled(ledger, held, Amount(10))
         waiting.join(30)
@@ -158,8 +160,8 @@ def test_this_machine_costs_by_the_second_and_is_kept_in_the_journal() -> None:
         (0, "$0.00"),
         (PER_DOLLAR, "$1.00"),
         (1234 * PER_DOLLAR, "$1,234.00"),
-        (PER_DOLLAR // 200, "$0.00500"),
-        (5, "$0.00000000000500"),
+        (PER_DOLLAR // 200, "$0.005"),
+        (5, "$0.000000000005"),
     ],
 )
 def test_money_has_as_many_digits_as_it_needs(cost: int, words: str) -> None:

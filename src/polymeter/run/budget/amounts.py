@@ -30,6 +30,8 @@ class Amount:
 
     def scaled(self, factor: float) -> Amount:
         """The amount, multiplied and rounded up."""
+        if factor == 1:
+            return self
         return Amount(math.ceil(self.tokens * factor), math.ceil(self.cost * factor))
 
 
@@ -42,7 +44,8 @@ def in_dollars(cost: int) -> str:
     """Money in words, with as many digits as a small sum needs."""
     dollars = cost / PER_DOLLAR
     digits = 2 if dollars >= 1 or not dollars else max(2, math.ceil(-math.log10(dollars)) + 2)
-    return f"${dollars:,.{digits}f}"
+    whole, point, parts = f"{dollars:,.{digits}f}".partition(".")
+    return f"${whole}{point}{parts.rstrip('0').ljust(2, '0')}"
 
 
 def in_units(seconds: float) -> str:
@@ -51,4 +54,4 @@ def in_units(seconds: float) -> str:
     for unit, size in (("h", 3600), ("m", 60)):
         if whole >= size and whole % size == 0:
             return f"{whole // size}{unit}"
-    return f"{seconds:.1f}s" if seconds < 10 else f"{whole}s"
+    return f"{seconds:.2g}s" if seconds < 10 else f"{whole}s"

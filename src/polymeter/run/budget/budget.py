@@ -86,7 +86,7 @@ class Budget:
         """
 
         def reached(flag: str, reason: str) -> None:
-            events.cap_reached(f"{reason} Continue with a higher cap: {continuing(flag)}")
+            events.cap_reached(f"{reason}\nContinue with a higher cap: {continuing(flag)}")
 
         ledger = Ledger(self.caps, self.before, writer, part, reached, machine_rate=self.machine_rate)
         return SpendingAccount(ledger, {id(tariff.model): tariff for tariff in self.tariffs.values()}, events.note)

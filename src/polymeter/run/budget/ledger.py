@@ -82,6 +82,9 @@ class Ledger:
             flight.
         machine_rate: Picodollars of one second on this machine.
         clock: Returns the time in seconds. Tests replace it.
+
+    Attributes:
+        n_freed: The number of times that what is reserved has become less.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Ledger:
         self._changed = threading.Condition()
         self._freed: list[Callable[[], None]] = []
         self._is_over = threading.Event()
+        self.n_freed = 0
 
     @property
     def is_closed(self) -> bool:
@@ -136,24 +140,28 @@ class Ledger:
         """Have a function called, on any thread, when what is reserved has become less."""
         self._freed.append(call)
 
-    def hold(self, role: str, worst: Amount, what: str = "request") -> Hold | None:
+    def hold(self, role: str, worst: Amount) -> Hold | None:
         """Reserve the worst that something can cost; ``None``: it must not be sent, at least not now.
 
         Args:
             role: The role of the model.
             worst: The worst.
-            what: What it is, for the reason that sending stops.
         """
         with self._changed:
-            hold = self._hold(role, worst, what)
+            hold = self._hold(role, worst)
         self._end_if_quiet()
         return hold
 
-    def hold_first(self, role: str, worsts: list[Amount], what: str) -> tuple[Hold | None, int]:
-        """Reserve for as many of some things as fit, from the first; waits until one of them does.
+    def hold_first(self, role: str, worsts: list[Amount], *, waits: bool) -> tuple[Hold | None, int]:
+        """Reserve for as many of some things as fit, from the first.
+
+        Args:
+            role: The role of the model.
+            worsts: The most that each can cost.
+            waits: Whether to wait until the first fits, while others are in flight.
 
         Returns:
-            The reservation and the number of things; ``None`` and 0 if none may be sent any more.
+            The reservation and the number of things; ``None`` and 0 if none may be sent now.
         """
         with self._changed:
             while not self._why:
@@ -162,9 +170,11 @@ class Ledger:
                     fitting += worsts[n]
                     n += 1
                 if n or not worsts:
-                    return self._hold(role, fitting, what), n
-                if (hold := self._hold(role, worsts[0], what)) is not None:
+                    return self._hold(role, fitting), n
+                if (hold := self._hold(role, worsts[0])) is not None:
                     return hold, 1
+                if not waits:
+                    break
                 if not self._why:
                     self._changed.wait()
         self._end_if_quiet()
@@ -180,6 +190,7 @@ class Ledger:
         outcome = hold.outcome
         with self._changed:
             self._n_open -= 1
+            self.n_freed += 1
             self._reserved -= hold.worst
             self._longest_s = max(self._longest_s, seconds)
             if outcome is None:
@@ -209,7 +220,7 @@ class Ledger:
         """Have nothing more sent because of a cap; when nothing is in flight, the run ends."""
         with self._changed:
             if not self._why:
-                self._flag, self._why = flag, self._reason(flag, Amount(), "request")
+                self._flag, self._why = flag, self._reason(flag, Amount())
             self._changed.notify_all()
         self._end_if_quiet()
 
@@ -231,7 +242,7 @@ class Ledger:
             told.append(f"{in_units(spent.seconds)} of {caps.in_words(MAX_TIME)}")
         return ", ".join(told)
 
-    def _hold(self, role: str, worst: Amount, what: str) -> Hold | None:
+    def _hold(self, role: str, worst: Amount) -> Hold | None:
         if self._why:
             return None
         flag = self._refusal(worst)
@@ -243,7 +254,7 @@ class Ledger:
                 self._put(self._number, role, "reserved", worst)
             return Hold(self._number, role, worst)
         if not self._n_open:
-            self._flag, self._why = flag, self._reason(flag, worst, what)
+            self._flag, self._why = flag, self._reason(flag, worst)
             self._changed.notify_all()
         return None
 
@@ -261,12 +272,12 @@ class Ledger:
     def _machine(self) -> int:
         return int((self._clock() - self._began_s) * self._machine_rate) + 1 if self._machine_rate else 0
 
-    def _reason(self, flag: str, worst: Amount, what: str) -> str:
+    def _reason(self, flag: str, worst: Amount) -> str:
         caps, total = self.caps, self._total()
         if flag == MAX_TIME:
             return f"the cap {MAX_TIME} of {caps.in_words(flag)} is reached."
         left = Amount((caps.tokens or 0) - total.tokens, (caps.cost or 0) - total.cost)
-        needed = f"the next {what} may take up to {amount_in_words(flag, worst)}"
+        needed = f"the next request may take up to {amount_in_words(flag, worst)}"
         if flag == MAX_COST and not worst.cost:
             needed = "this machine's time takes more"
         return (

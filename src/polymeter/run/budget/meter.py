@@ -64,13 +64,17 @@ class Meter:
         """Have a function called when what is reserved has become less."""
         self._ledger.on_freed(call)
 
-    def hold(self, group: Group) -> Hold | None:
-        """Reserve for one try; ``None``: it must not be sent, at least not now.
+    def worst_of(self, group: Group) -> Amount:
+        """The most that one try can cost.
 
         Raises:
-            PlanError: if the try has no bound.
+            PlanError: if it has no bound.
         """
-        return self._ledger.hold(group[0].role, self._worst(group))
+        return self._tariff.worst_of([one.request for one in group])
+
+    def hold(self, role: str, worst: Amount) -> Hold | None:
+        """Reserve for one try in a role, at most ``worst``; ``None``: it must not be sent, at least not now."""
+        return self._ledger.hold(role, worst.scaled(self._stretch))
 
     def hold_small(self) -> Hold | None:
         """Reserve for a small request; ``None``: it must not be sent."""
@@ -108,15 +112,24 @@ class Meter:
         """End a reservation; of a try whose end is unknown, the worst counts."""
         self._ledger.settle(hold, seconds)
 
-    def admit(self, groups: Sequence[Group]) -> Admission:
-        """Reserve for as much of a batch as may be computed now; waits until something may. Not for an event loop.
+    @property
+    def n_freed(self) -> int:
+        """The number of times that what is reserved has become less."""
+        return self._ledger.n_freed
+
+    def admit(self, groups: Sequence[Group], *, waits: bool) -> Admission:
+        """Reserve for as much of a batch as may be computed now. Not for an event loop.
+
+        Args:
+            groups: The batch.
+            waits: Whether to wait until something may be computed, while others are in flight.
 
         Raises:
             PlanError: if a request has no bound.
             StorageError: if the journal cannot be written.
         """
-        worsts = [self._worst(group) for group in groups]
-        hold, n = self._ledger.hold_first(groups[0][0].role, worsts, "batch")
+        worsts = [self.worst_of(group).scaled(self._stretch) for group in groups]
+        hold, n = self._ledger.hold_first(groups[0][0].role, worsts, waits=waits)
         if hold is not None and hold.worst != Amount():
             is_written = threading.Event()
             self._ledger.committed(is_written.set)
@@ -149,10 +162,6 @@ class Meter:
         """End the reservation of a batch whose replica was lost: nothing is known of it, and the worst counts."""
         if admission.hold is not None:
             self.settle(admission.hold, time.monotonic() - admission.began_s)
-
-    def _worst(self, group: Group) -> Amount:
-        worst = self._tariff.worst_of([one.request for one in group])
-        return worst if self._stretch == 1.0 else worst.scaled(self._stretch)
 
     def _check(self, worst: Amount, spent: Amount) -> None:
         """Reserve more from now on if an answer states more than the bound of its request."""

@@ -230,7 +230,7 @@ class BatchDispatcher:
         for one, failure in zip(batch, failures, strict=True):
             one.response = failure
         askable = [rest for group in groups if (rest := [one for one in group if one.response is None])]
-        admitted = self._meter.admit(askable) if self._meter is not None and askable else None
+        admitted = self._meter.admit(askable, waits=True) if self._meter is not None and askable else None
         if admitted is not None:
             askable = admitted.groups
             self.add([one for group in admitted.later for one in group])

@@ -17,6 +17,7 @@ from polymeter.core.errors import ModelError, PolymeterError, StorageError, boun
 from polymeter.core.model import AsyncModel
 from polymeter.core.records.usage import told_once
 from polymeter.core.request import Error, Response
+from polymeter.run.budget.amounts import Amount
 from polymeter.run.budget.ledger import Hold
 from polymeter.run.budget.meter import Meter
 from polymeter.run.dispatch.answers import checked
@@ -40,7 +41,8 @@ class Job:
         failed_since_s: When it first failed.
         n_passed_over: By the number of an address: how often it failed there after others had been answered there
             since its failure before.
-        hold: What is reserved for the present try under the caps of the run; ``None``: there are none, or no try.
+        worst: The most that a try can cost, if the run has caps.
+        hold: What is reserved for the present try; ``None``: there are no caps, or no try.
     """
 
     asked: Joined
@@ -49,6 +51,7 @@ class Job:
     failed_at: dict[int, int] = field(default_factory=dict)
     failed_since_s: float = math.inf
     n_passed_over: Counter[int] = field(default_factory=Counter)
+    worst: Amount | None = None
     hold: Hold | None = None
 
     @property

@@ -224,11 +224,13 @@ class EndpointDispatcher:
         if self._meter is None or job.hold is not None:
             return True
         try:
-            job.hold = self._meter.hold(job.asked)
+            if job.worst is None:
+                job.worst = self._meter.worst_of(job.asked)
         except PolymeterError as error:  # the request has no bound
             self._is_gone = True
             self._events.failed(error)
             return False
+        job.hold = self._meter.hold(job.asked[0].role, job.worst)
         if job.hold is None:
             (self._again if job.tries else self._ready).appendleft(job)
         return job.hold is not None

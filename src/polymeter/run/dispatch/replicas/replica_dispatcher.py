@@ -68,6 +68,9 @@ class ReplicaDispatcher:
         self._n_replicas = room.n_replicas
         self._meter = meter
         self._admitted: dict[tuple[int, int], Admission] = {}  # by replica and lease
+        self._is_short = False
+        if meter is not None:
+            meter.on_freed(self._give_again)
         self._name = name
         self._of = "" if name == "the model" else f" of {name}"
         self._choice = choice
@@ -189,7 +192,7 @@ class ReplicaDispatcher:
 
     def _give(self, *, is_quiet: bool) -> None:
         with self._changed:
-            if self._is_closed or (self._meter is not None and self._meter.is_closed):
+            if self._is_closed or self._is_short or (self._meter is not None and self._meter.is_closed):
                 return
             given = self._leases.give(is_partial_fine=is_quiet)
         for lease in given:
@@ -210,23 +213,39 @@ class ReplicaDispatcher:
             for one, failure in zip((one for group in lease.items for one in group), failures, strict=True):
                 one.response = failure
             groups = [rest for group in lease.items if (rest := [one for one in group if one.response is None])]
-        later: list[Joined] = []
-        admitted = self._meter.admit(groups) if self._meter is not None and groups else None
-        if admitted is not None:
-            groups, later = admitted.groups, admitted.later
+        groups, admitted = self._affordable(groups)
         with self._changed:
             if admitted is not None:
                 self._admitted[lease.replica, lease.number] = admitted
             self._asked[lease.replica][lease.number] = groups
             at_once = self._choice.at_once(self._sizes_of(lease.slot), lease.key, longest_of(lease.items))
             self._changed.notify_all()  # somebody may be overdue some time
-        if later:
-            self.add([one for group in later for one in group])
         if not groups:
             self._computed(lease.replica, Computed(lease.number, ()))
             return
         work = Work(lease.number, [[one.request for one in group] for group in groups], lease.batch_size, at_once)
         self._host.send(lease.replica, work)
+
+    def _affordable(self, groups: list[Joined]) -> tuple[list[Joined], Admission | None]:
+        """Reserve for a lease; what the caps have no room for now is queued again. Nothing waits here: this may be the
+        thread that hears of the answers which make room.
+        """
+        if self._meter is None or not groups:
+            return groups, None
+        n_freed = self._meter.n_freed
+        admitted = self._meter.admit(groups, waits=False)
+        if admitted.later:
+            self.add([one for group in admitted.later for one in group])
+        if not admitted.groups:
+            with self._changed:
+                self._is_short = self._meter.n_freed == n_freed
+        return admitted.groups, admitted
+
+    def _give_again(self) -> None:
+        with self._changed:
+            self._is_short = False
+        self._give(is_quiet=False)
+        self._events.answered([])
 
     def _loading(self, number: int) -> None:
         with self._changed:
