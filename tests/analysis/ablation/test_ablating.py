@@ -192,6 +192,94 @@ def test_some_can_be_done_and_the_others_say_why_not(tmp_path: Path) -> None:
         ablated(tmp_path / "run", ["no-video", "no-audio"], model=Looker())
 
 
+def test_a_model_that_answers_nothing_without_an_image(tmp_path: Path) -> None:
+    from polymeter.core.errors import ModelError
+
+    def needing(request: Request) -> str:
+        if not [*request.images()]:
+            raise ModelError("there is no image", kind="permanent")
+        return colour_of(request) or "none"
+
+    model = MockBatch(needing, identity={"backend": "needing"})
+    polymeter.evaluate(model, [str(write_colours(tmp_path, "squares", 12))], output=tmp_path / "run")
+    report = ablated(tmp_path / "run", ["no-image", "blank"], model=model)
+    assert [one.status for one in report.runs] == ["unscored", "complete"]
+    assert report.exit_code == 1
+    assert score(report, "squares", "blank")["without"] == 0
+    assert "no-image: no sample has a score: 12 × there is no image" in repr(report)
+    alone = ablated(tmp_path / "run", ["no-image"], model=model)
+    assert alone.compared is None
+    assert "no-image: no sample has a score" in repr(alone)
+
+
+def test_a_run_without_a_result_to_compare(tmp_path: Path) -> None:
+    run = small(tmp_path)
+    results = json.loads((run / "results.json").read_text())
+    for result in results["tasks"]["squares"]["results"]:
+        result["stderr_method"] = "bootstrap"
+    (run / "results.json").write_text(json.dumps(results))
+    refused(run, "The run has no result that is the mean of its samples' values")
+
+
+def test_repeats_are_compared_by_question(tmp_path: Path) -> None:
+    file = str(write_colours(tmp_path, "squares", 12))
+    polymeter.evaluate(Looker(), [file], output=tmp_path / "run", repeats=2, generation={"temperature": 1})
+    model = Looker()
+    report = ablated(tmp_path / "run", ["no-image"], model=model)
+    assert len(model.asked) == 24
+    assert score(report, "squares", "no-image")["n"] == 12
+    assert score(report, "squares", "no-image")["with"] == 1.0
+
+
+def test_choices_in_several_orders(tmp_path: Path) -> None:
+    file = str(write_colours(tmp_path, "squares", 8, options=True))
+    polymeter.evaluate(Looker(), [file], output=tmp_path / "run", mcq="text", permute_choices=3)
+    model = Looker()
+    report = ablated(tmp_path / "run", ["shuffled-image", "no-question"], model=model)
+    assert len(model.asked) == 48
+    lent = [one for one in model.asked if "square" in one.text]
+    by_question: dict[str, set[str]] = {}
+    for one in lent:
+        assert one.origin is not None
+        by_question.setdefault(one.origin.sample, set()).update(image.content_hash() for image in one.images())
+    assert {len(images) for images in by_question.values()} == {1}, "all orders of a question get the same image"
+    assert score(report, "squares", "no-question")["n"] == 8
+
+
+def test_a_group_with_a_member_that_cannot_be_ablated(tmp_path: Path) -> None:
+    write_colours(tmp_path, "squares", 12)
+    (tmp_path / "spoken.csv").write_text("question,answer\n" + "".join(f"say red {n},red\n" for n in range(6)))
+    (tmp_path / "both.yaml").write_text(
+        "group: both\ntask: [squares, spoken]\n"
+        "aggregate_metric_list: [{metric: exact_match, aggregation: mean, weight_by_size: true}]\n"
+    )
+    for name, visual in {"squares": "doc_to_visual: image\n", "spoken": ""}.items():
+        (tmp_path / f"{name}.yaml").write_text(
+            f"task: {name}\ndataset_path: csv\ndataset_kwargs: {{data_files: {{test: {name}.csv}}}}\ntest_split: test\n"
+            f"doc_to_text: question\ndoc_to_target: answer\nmetric_list: [{{metric: exact_match}}]\n{visual}"
+        )
+    polymeter.evaluate(Looker(), ["both"], output=tmp_path / "run", include_paths=[tmp_path])
+    report = ablated(tmp_path / "run", ["no-image"], model=Looker())
+    assert score(report, "squares", "no-image")["n"] == 12
+    assert "no-image: Task 'spoken' cannot be asked without images: its prompts show no images." in repr(report)
+
+
+def test_tasks_in_python(tmp_path: Path) -> None:
+    from PIL import Image as Pictures
+
+    rows = [{"question": f"What colour, {n}?", "answer": "red", "n": n} for n in range(6)]
+
+    @polymeter.task(rows=rows, scorers="exact_match", reference="answer")
+    def made(row: dict[str, Any]) -> Any:
+        return [polymeter.Image(Pictures.new("RGB", (4, 4 + row["n"]), (200, 30, 30))), row["question"]]
+
+    polymeter.evaluate(Looker(), [made], output=tmp_path / "run")
+    report = ablated(tmp_path / "run", ["blank"], tasks=[made], model=Looker())
+    assert score(report, "made", "blank")["with"] == 1.0
+    with pytest.raises(PlanError, match="was given to a run as a Python object"):
+        ablated(tmp_path / "run", ["no-image"])
+
+
 def refused(run: Path, match: str, how: Any = ("no-image",), **more: Any) -> None:
     model = Looker()
     with pytest.raises(PlanError, match=match):

@@ -11,6 +11,7 @@ from polymeter.analysis.ablation.blind import answered_blind
 from polymeter.analysis.ablation.running import AblatedRun, WholeRun
 from polymeter.analysis.ablation.scores import ALLOWED, leakages, part_scores, unscored
 from polymeter.analysis.comparison.comparing import Comparison, compare
+from polymeter.analysis.comparison.runs import read_runs
 from polymeter.core.errors import PlanError
 from polymeter.core.machine.places import naming_places
 from polymeter.core.model import Model
@@ -56,7 +57,7 @@ class AblationReport:
 
     @property
     def exit_code(self) -> int:
-        """0: all that can be asked has ended; 1: a run was stopped; 130: interrupted."""
+        """0: all that can be asked has ended; 1: a run was stopped, or has no score; 130: interrupted."""
         statuses = {one.status for one in self.runs} - {"complete", "refused"}
         return _INTERRUPTED if "interrupted" in statuses else _STOPPED if statuses else 0
 
@@ -78,7 +79,7 @@ class AblationReport:
                     "how": one.ablation.name,
                     "words": one.ablation.words,
                     "status": one.status,
-                    "reason": one.refused or (one.result.reason if one.result is not None else ""),
+                    "reason": one.reason,
                     "path": str(one.path),
                     "skipped": dict(one.skipped),
                 }
@@ -92,7 +93,7 @@ class AblationReport:
         }
 
     def _notes(self, compared: Comparison) -> list[str]:
-        ended = [one for one in self.runs if one.is_complete]
+        ended = [one for one in self.runs if one.is_compared]
         found = [
             f"{ablated.ablation.name}: {text}"
             for ablated, other in zip(ended, compared.others, strict=True)
@@ -162,6 +163,7 @@ def ablate(  # noqa: PLR0913  (callers name them)
         model_args=mapping_of(model_args, "model_args"),
         command=command,
     )
+    _check_compared(whole.folder.path)
     progress, runs = progress or Silence(), list[AblatedRun]()
     with holding(tasks):
         for name in names:
@@ -174,6 +176,20 @@ def ablate(  # noqa: PLR0913  (callers name them)
     if report.compared is not None:
         _write(report)
     return report
+
+
+def _check_compared(path: Path) -> None:
+    """Check that a run has a result that can be compared, before anything is spent.
+
+    Raises:
+        PlanError: if it has none, or is missing.
+    """
+    (run,) = read_runs([path])
+    if not any(run.means(task)[0] for task in run.tasks):
+        raise PlanError(
+            "The run has no result that is the mean of its samples' values, so nothing can be compared.",
+            where=str(path),
+        )
 
 
 def _check_llm(path: Path, names: Sequence[str]) -> None:
@@ -195,7 +211,7 @@ def _refuse_all_refused(runs: Sequence[AblatedRun]) -> None:
 
 
 def _compared(whole: WholeRun, runs: Sequence[AblatedRun], llm: Path | None) -> AblationReport:
-    ended = [one for one in runs if one.is_complete]
+    ended = [one for one in runs if one.is_compared]
     if not ended:
         return AblationReport(whole, tuple(runs))
     compared = compare(whole.folder.path, *(one.path for one in ended), allow=ALLOWED)

@@ -17,6 +17,7 @@ from polymeter.core.records.progress import Progress
 from polymeter.core.settings.ablations import ABLATIONS, Ablation
 from polymeter.core.text.phrases import in_words
 from polymeter.report.formatting import count, one_line
+from polymeter.report.run.failures import failures_of
 from polymeter.run.finish import manifest as manifests
 from polymeter.run.plan.plan import Plan
 from polymeter.run.plan.request import resume_request
@@ -53,14 +54,27 @@ class AblatedRun:
     skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def is_complete(self) -> bool:
-        """True if it has ended, so that it can be compared."""
-        return self.result is not None and self.result.is_complete
+    def is_compared(self) -> bool:
+        """True if it has ended with a score."""
+        return self.status == "complete"
 
     @property
     def status(self) -> str:
-        """Its status; ``refused`` without a run."""
-        return "refused" if self.result is None else self.result.status
+        """Its status; ``refused`` without a run, and ``unscored`` if none of its samples has a score."""
+        if self.result is None:
+            return "refused"
+        tasks = self.result.results.get("tasks", {}).values()
+        is_unscored = self.result.is_complete and not any(task.get("n_scored") for task in tasks)
+        return "unscored" if is_unscored else self.result.status
+
+    @property
+    def reason(self) -> str:
+        """Why it was not run, was stopped, or has no score; empty if it has ended with one."""
+        if self.result is None:
+            return self.refused
+        return (
+            next(iter(failures_of(self.result.results).lines), "") if self.status == "unscored" else self.result.reason
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,8 @@ def troubles(document: Mapping[str, Any]) -> Iterator[str]:
     for one in document["runs"]:
         if one["status"] == "refused":
             yield f"{one['how']} was not run: {one_line(one['reason'])}"
+        elif one["status"] == "unscored":
+            yield f"{one['how']}: no sample has a score: {one_line(one['reason'])}"
         elif one["status"] != "complete":
             reason = f": {one_line(one['reason'])}" if one["reason"] else ""
             yield f"{one['how']} has not ended (status {one['status']}){reason}. The same command continues it."
