@@ -232,6 +232,9 @@ def test_reasoning_is_kept_apart(stub: ProviderStub) -> None:
     found = output(stub, claude_says(content=content, usage=usage))
     assert (found.text, found.reasoning) == ("four", "two and two")
     assert found.usage == Usage(10, 20, 15, 3, 2)
+    assert output(stub, claude_says(usage={**usage, "service_tier": "priority"})).usage == Usage(
+        10, 20, 15, 3, 2, service_tier="priority"
+    )
 
 
 def test_tool_calls(stub: ProviderStub) -> None:

@@ -280,6 +280,15 @@ def test_a_broken_answer_is_no_answer(stub: ProviderStub, reply: Reply, kind: st
     assert what in error.what
 
 
+def test_tokens_of_media_are_counted_apart(stub: ProviderStub) -> None:
+    sent = [{"modality": "TEXT", "tokenCount": 2}, {"modality": "AUDIO", "tokenCount": 7}]
+    usage = {"promptTokenCount": 9, "candidatesTokenCount": 3, "promptTokensDetails": sent}
+    made = [{"modality": "IMAGE", "tokenCount": 1}]
+    found = output(stub, gemini_says(usageMetadata={**usage, "candidatesTokensDetails": made})).usage
+    assert found == Usage(9, 3, audio_tokens=7, image_tokens=0, image_output_tokens=1)
+    assert output(stub, gemini_says(usageMetadata=usage | {"promptTokensDetails": "many"})).usage == Usage(9, 3)
+
+
 @pytest.mark.parametrize("usage", [None, [], "many", {"promptTokenCount": "12", "candidatesTokenCount": 0.5}])
 def test_counts_of_another_form_are_no_counts(stub: ProviderStub, usage: Any) -> None:
     found = output(stub, gemini_says(usageMetadata=usage))

@@ -81,6 +81,25 @@ def test_numbers_of_numpy_in_an_answer_become_pythons() -> None:
     assert back.latency_ms == 2.5
 
 
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(7, 2, cost=0.25),
+        Usage(7, 2, 1, 3, 4, audio_tokens=5, image_tokens=0, image_output_tokens=1, cost=0.0, service_tier="flex"),
+        Usage(service_tier="standard"),
+    ],
+)
+def test_what_a_provider_charges_comes_back(usage: Usage) -> None:
+    body = write_response(Response((Output("four", usage=usage),), latency_ms=2.5), refuse)
+    assert read_response(body, refuse).outputs[0].usage == usage
+    assert json.loads(body)["outputs"][0]["usage"][:2] == [usage.input_tokens, usage.output_tokens]
+
+
+def test_an_answer_without_a_price_is_written_as_before() -> None:
+    body = write_response(Response((Output("four", usage=Usage(7, 2)),), latency_ms=2.5), refuse)
+    assert body == '{"outputs":[{"text":"four","usage":[7,2,null]}],"latency_ms":2.5}'
+
+
 def test_generated_images_travel_by_name() -> None:
     kept: dict[str, Any] = {}
 

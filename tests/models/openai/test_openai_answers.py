@@ -103,6 +103,42 @@ def test_counts_of_another_form_are_no_counts(usage: Any) -> None:
     assert (found.text, found.usage or Usage()) == ("four", Usage())
 
 
+@pytest.mark.parametrize(
+    ("usage", "cost", "why"),
+    [
+        ({"cost": 0.25}, 0.25, "OpenRouter"),
+        ({"cost": 0}, 0.0, "a free model"),
+        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.2}}, 0.21, "the user's own key"),
+        (
+            {"cost": 0.01, "is_byok": True, "cost_details": None},
+            None,
+            "of the user's own key, the larger part is unknown",
+        ),
+        ({"cost": {"input_tokens_cost": 0.1, "total_cost": 0.3}}, 0.3, "Perplexity"),
+        ({"estimated_cost": 0.5}, 0.5, "DeepInfra"),
+        ({"cost_in_usd_ticks": 37_756_000}, 0.0037756, "xAI"),
+        ({"cost": "0.25"}, None, "not a number"),
+        ({"cost": -1}, None, "not an amount"),
+        ({"cost": True}, None, "not an amount"),
+        ({"cost": float("inf")}, None, "not an amount"),
+        ({}, None, "no cost"),
+    ],
+)
+def test_the_cost_that_a_provider_states(usage: dict[str, Any], cost: float | None, why: str) -> None:
+    counts = {"prompt_tokens": 3, "completion_tokens": 2, **usage}
+    found = output_of({**chat("four"), "usage": counts, "service_tier": "flex"}).usage
+    assert found is not None
+    assert found.cost == (None if cost is None else pytest.approx(cost)), why
+    assert (found.input_tokens, found.service_tier) == (3, "flex")
+
+
+def test_tokens_of_media_are_counted_apart() -> None:
+    sent = {"audio_tokens": 5, "image_tokens": 2}
+    usage = {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": sent}
+    found = output_of({**chat("four"), "usage": {**usage, "completion_tokens_details": {"image_tokens": 3}}}).usage
+    assert found == Usage(9, 4, audio_tokens=5, image_tokens=2, image_output_tokens=3)
+
+
 def test_what_stands_beside_a_text_does_not_matter() -> None:
     parts = [{"type": "text", "text": "four"}, {"type": "reference", "reference_ids": [1]}]
     assert output_of({"choices": [{"index": "0", "finish_reason": 3, "message": {"content": parts}}]}).text == "four"
