@@ -21,7 +21,8 @@ Requests
     batch.
 Tools
     ``Generate.tools`` holds ``Tool`` records, ``Output.calls`` the model's ``Call`` records, which ``read_call`` reads;
-    ``check_tools`` checks tools, and ``argument_problem`` a call by its tool's schema.
+    ``check_tools`` checks tools, and ``argument_problem`` a call by its tool's schema. A rollout yields an ``Act``,
+    which begins with an ``EpisodeScene``; an environment answers it with an ``Observation``.
 Models
     ``BatchModel`` with its hint ``ALL_READY``, ``AsyncModel``, either of them as ``Model``; ``ModelTraits``,
     ``ModelSpec``; ``weights_place``, the local folder that a run puts in place of a model id.
@@ -65,6 +66,7 @@ from typing import TYPE_CHECKING
 from polymeter.core.names.lazy import from_homes
 
 if TYPE_CHECKING:
+    from polymeter.core.acting.episodes import Act, EpisodeScene, Observation
     from polymeter.core.acting.schemas import argument_problem, check_tools
     from polymeter.core.acting.tools import Call, Tool, read_call
     from polymeter.core.content import Audio, Image, Media, Modality, Part, Text, Video
@@ -148,6 +150,7 @@ if TYPE_CHECKING:
     from polymeter.tasks.yaml.own import OWN_DIALECT, dialect_format
 
 _HOMES = {
+    "polymeter.core.acting.episodes": ("Act", "EpisodeScene", "Observation"),
     "polymeter.core.acting.schemas": ("argument_problem", "check_tools"),
     "polymeter.core.acting.tools": ("Call", "Tool", "read_call"),
     "polymeter.core.content": (
@@ -297,6 +300,7 @@ __all__ = [
     "COLOUR_NAMES",
     "METRICS",
     "OWN_DIALECT",
+    "Act",
     "Aggregation",
     "AsyncModel",
     "Audio",
@@ -311,6 +315,7 @@ __all__ = [
     "Detector",
     "Dialect",
     "Entry",
+    "EpisodeScene",
     "Error",
     "ErrorKind",
     "Format",
@@ -332,6 +337,7 @@ __all__ = [
     "ModelSpec",
     "ModelTraits",
     "Needs",
+    "Observation",
     "OpenContext",
     "Origin",
     "Outline",

@@ -8,7 +8,7 @@ import pytest
 from polymeter.core.errors import PlanError, ScoreError
 from polymeter.core.metric import Metric
 from polymeter.core.names.registries import AGGREGATIONS, METRICS
-from polymeter.metrics import DEFAULT_METRICS, check_kwargs, check_pair, default_metrics, output_family
+from polymeter.metrics import DEFAULT_METRICS, check_kwargs, check_pair, default_metrics
 
 
 @pytest.mark.parametrize("name", sorted(METRICS))

@@ -18,6 +18,7 @@ from json.encoder import encode_basestring_ascii
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from polymeter.core.acting.episodes import Act
 from polymeter.core.acting.tools import tools_identity, write_call
 from polymeter.core.content import Text, beside, under_rule
 from polymeter.core.media.showing import SHOWING_VERSION, stated
@@ -189,6 +190,17 @@ def written_beside(request: Request) -> list[str]:
 def own_prompt_fingerprint() -> str:
     """Identity of the request for a model's own prompt: within its sample and role there is only one."""
     return digest(b"own prompt")
+
+
+def act_fingerprint(act: Act, attempt: int = 0) -> str:
+    """Identity of an act within its sample: the opening of an episode, or a call in it.
+
+    Args:
+        act: The act. Neither its scene nor the id of its call counts.
+        attempt: How many times the sample was started anew before.
+    """
+    call = None if act.call is None else [act.call.name, canonical(act.call.arguments)]
+    return digest(_ascii_json(["act", act.environment, act.episode, attempt, call]).encode())
 
 
 def seed_for(run_seed: int, *parts: str | int) -> int:

@@ -403,6 +403,30 @@ class RunOptions(Options):
         ge=256,
         flag=flag("--score-memory", panel=SPEED, metavar="MB", commands=(*_RUN, "score")),
     )
+    # Runtime, for the same reason: a sample that reached such a limit has no score, and is continued with a larger one.
+    sample_tokens: Count | None = runtime(
+        None,
+        "End a sample without a score after this many tokens, read and written. Default: none.",
+        flag=flag("--sample-tokens", panel=SPEED, metavar="N", commands=(*_RUN, "resume")),
+    )
+    sample_seconds: float | None = runtime(
+        None,
+        "End a sample without a score after this many seconds of work of models and tools, waits not counted. Default: "
+        "none.",
+        gt=0,
+        flag=flag("--sample-seconds", panel=SPEED, metavar="SECONDS", commands=(*_RUN, "resume")),
+    )
+    tool_timeout_s: float = runtime(
+        DEFAULT_TIMEOUT_S,
+        "Time limit of one call of a benchmark's own tool, in seconds.",
+        gt=0,
+        flag=flag("--tool-timeout", panel=SPEED, metavar="SECONDS", commands=(*_RUN, "resume")),
+    )
+    max_environments: Count = runtime(
+        64,
+        "Maximum samples at a time with an open environment that has a state.",
+        flag=flag("--max-environments", panel=SPEED, metavar="N", commands=(*_RUN, "resume")),
+    )
     max_retries: int = runtime(
         5,
         "How often a request is retried after a transient failure; rate limits count only while nothing is answered.",

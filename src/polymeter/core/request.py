@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from polymeter.core.acting.episodes import Act, Observation
 from polymeter.core.acting.tools import Call, Tool
 from polymeter.core.content import Image, Media, Part, Text
 from polymeter.core.errors import ErrorKind, ErrorScope, PolymeterError
@@ -222,6 +223,10 @@ class OwnPrompt:
         return iter(())
 
 
+Step = Request | OwnPrompt | Act
+"""One thing that a rollout asks for."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChoiceLogprob:
     """One continuation: sum of token log-probabilities (natural log, higher is likelier), whether greedy decoding
@@ -262,7 +267,8 @@ class Output:
     answer to an ``OwnPrompt``. ``cut``: what the model was not shown whole, by the backend's own statement: ``images``
     (a processor scaled some down), ``prompt`` (it was truncated), each with what avoids it, or an empty text.
     ``calls``: the tools that the model called; the text beside them may be empty. ``carried``: what its API requires
-    back with this turn (signed reasoning), as plain data that only the backend reads.
+    back with this turn (signed reasoning), as plain data that only the backend reads. ``observation``: what came of an
+    act, in the answer to one.
     """
 
     text: str | None = None
@@ -276,6 +282,7 @@ class Output:
     messages: tuple[Message, ...] | None = None
     cut: Mapping[str, str] | None = None
     carried: Mapping[str, Any] | None = field(default=None, repr=False)
+    observation: Observation | None = None
 
     def as_turn(self) -> Message:
         """Return the turn of the assistant that this answer is in a conversation that continues: its text and calls,

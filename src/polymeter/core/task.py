@@ -9,12 +9,13 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from polymeter.core.acting.episodes import Act, Environment
 from polymeter.core.errors import PolymeterError
 from polymeter.core.media.showing import NOTHING_STATED, Showing
 from polymeter.core.names.catalog import AT
 from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.records.spread import UNBOUNDED, Bounds, Spread, Terms
-from polymeter.core.request import OwnPrompt, Parameters, Request, Response, Tags
+from polymeter.core.request import Parameters, Request, Response, Step, Tags
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.choice_orders import ChoiceOrders, Order
 from polymeter.core.settings.needs import Needs
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from polymeter.core.role_client import RoleClient
 
 MetricKey = tuple[str, str]
-RolloutSteps = Generator[Request | tuple[Request, ...] | OwnPrompt, Any, Any]
-"""Yields a Request (or an OwnPrompt) and is sent its Response, or yields a tuple of Requests and is sent the tuple of
-Responses in order. What it returns is kept with the sample and passed to ``score``."""
+RolloutSteps = Generator[Step | tuple[Request | Act, ...], Any, Any]
+"""Yields a Request (or an Act, or an OwnPrompt) and is sent its Response, or yields a tuple of Requests and Acts and is
+sent the tuple of Responses in order. What it returns is kept with the sample and passed to ``score``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +372,7 @@ class Task:
         media_folders: Where relative paths of files of its rows are looked for, before the working directory.
         choice_orders: Makes the functions that ask its questions with their choices in another order. Raises UnfitError
             if their order cannot matter, or cannot be changed. ``None``: its format knows of no choices.
+        environment: Where the acts of its rollouts are enacted; ``None``: they have none.
     """
 
     spec: TaskSpec
@@ -401,3 +403,4 @@ class Task:
     further_subsets: Callable[[int], Sequence[tuple[str, ...]]] | None = None
     media_folders: tuple[Path, ...] = ()
     choice_orders: Callable[[], ChoiceOrders] | None = None
+    environment: Environment | None = None

@@ -25,6 +25,7 @@ OUTPUT_FAMILIES: Mapping[str, str] = MappingProxyType(
         "generate_until_multi_round": "generate_until",
         "generate_until_agentic": "generate_until",
         "generate_visual_cot": "generate_until",
+        "generate_with_tools": "generate_until",
     }
 )
 

@@ -120,6 +120,11 @@ def footnotes(results: Mapping[str, Any]) -> list[str]:
             notes.append(
                 f"{title}: {count(task['n_nondeterministic'], 'sample')} made a different request when replayed."
             )
+        if task.get("n_restarted"):
+            notes.append(
+                f"{title}: {count(task['n_restarted'], 'sample')} began anew, because the environment gave other "
+                "observations when the run was continued."
+            )
         notes.extend(f"{title}: scored by {one_line(scorer)}." for scorer in _scorers(task))
         notes.extend(f"{title}: {sentence}" for sentence in panel_sentences(task.get("judges")))
     return [*notes, *(one_line(str(note)) for note in results.get("notes", ()))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections.abc import Collection, Sequence
@@ -40,6 +41,7 @@ from polymeter.run.schedule.journal_lookup import EarlierReading, JournalLookup
 from polymeter.run.schedule.panel import panel_of
 from polymeter.run.schedule.recorder import Recorder
 from polymeter.run.schedule.running_samples import MODEL_ROLE, RunningTask
+from polymeter.run.schedule.samples.limits import SampleLimits
 from polymeter.run.schedule.scheduler import EndpointGoneError, Scheduler
 from polymeter.run.schedule.task_rows import RunRows
 from polymeter.run.schedule.work_list import Resumption, ScheduleSettings, WorkList
@@ -52,9 +54,12 @@ from polymeter.store.reading.reused import REUSE
 from polymeter.store.reading.usage import tokens, usage_of_journal, usage_of_run
 
 if TYPE_CHECKING:
+    from polymeter.run.dispatch.acting.dispatcher import ActingDispatcher
     from polymeter.run.dispatch.replicas.replica_dispatcher import ReplicaDispatcher
     from polymeter.run.dispatch.replicas.scoring_crew import ScoringCrew
 
+_MOST_HOSTS = 4
+"""The most processes for the tools of benchmarks, unless the user has named a number of scoring threads."""
 FETCHED_IMAGES = "fetched_images"
 """The folder of the cache that holds images which lie at URLs."""
 
@@ -120,6 +125,7 @@ class Execution:
         self._human = human_scores(options.verdicts)
         identity = manifests.completion_identity(plan)
         self._keys = RequestKeys(plan)
+        acted = {task["name"]: task["environment"] for task in manifest["tasks"] if "environment" in task}
         self._tasks = [
             RunningTask(
                 task,
@@ -133,6 +139,8 @@ class Execution:
                 may_overlap=options.score_workers is not None,
                 human=self._human.get(task.spec.name),
                 reuse_key=None if plan.reuse is None else self._keys.of,
+                acts_by=acted.get(task.spec.name, {}).get("digest", ""),
+                acts_with=acted.get(task.spec.name, {}).get("effect", "pure"),
             )
             for task in plan.opened
         ]
@@ -324,6 +332,8 @@ class Execution:
             panel_of(plan),
             self._crew,
             None if reuse is None else lambda asked: reuse.look_up(asked, models, self._files),
+            SampleLimits(options.sample_tokens, options.sample_seconds),
+            self._make_acting(events, recorder),
         )
         return Scheduler(
             dispatchers,
@@ -343,6 +353,17 @@ class Execution:
         if source is not None:
             command = ["polymeter", "score", source["run"], "--output", str(self._folder.path)]
         return f"{shlex.join(command)} {flag} N"
+
+    def _make_acting(self, events: Events, recorder: Recorder) -> ActingDispatcher | None:
+        """Return the way to environments, if a task has one and a model acts."""
+        if isinstance(self._plan.model, StoredAnswers) or not any(task.environment for task in self._plan.opened):
+            return None
+        from polymeter.run.dispatch.acting.dispatcher import ActingDispatcher, ActingSettings
+
+        options = self._plan.options
+        n_hosts = options.score_workers or min(os.cpu_count() or 1, _MOST_HOSTS)
+        limits = ActingSettings(options.max_environments, options.tool_timeout_s, options.score_memory_mb, n_hosts)
+        return ActingDispatcher(events, self._media, recorder.begun, limits)
 
     def _earlier_reading(self) -> EarlierReading | None:
         """Finds answers that a part of this run, or of the run it was scored from, read by other rules."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
+from polymeter.core.names.stable_names import ACT_ROLE, OWN_PROMPT_ROLE
 from polymeter.core.task import SampleStatus
 from polymeter.store.database import connect
 from polymeter.store.schema import FAILED_TRIES, RESERVATIONS, SHOWN, WITHOUT_PARTS, has_table
@@ -71,6 +71,8 @@ class SampleRow:
     score: str | None
 
 
+_OF_MODELS = f"role!='{OWN_PROMPT_ROLE}' AND substr(role, 1, {len(ACT_ROLE)})!='{ACT_ROLE}'"
+"""The condition that a row is the answer of a model."""
 STALE = -1
 """The turn of an answer that its sample no longer uses, because the request has changed. It is kept in case the request
 recurs.
@@ -158,8 +160,8 @@ class Journal:
         """
         part = "part" if self._has_parts else "NULL"
         yield from self._db.cursor().execute(
-            f"SELECT DISTINCT sample, role, {part} FROM responses WHERE task=? AND turn>=0 AND role!=?",
-            (self.task_ids.get(task), OWN_PROMPT_ROLE),
+            f"SELECT DISTINCT sample, role, {part} FROM responses WHERE task=? AND turn>=0 AND {_OF_MODELS}",
+            (self.task_ids.get(task),),
         )
 
     def answers(self, task: str, index: int) -> dict[AnswerKey, str]:
@@ -247,8 +249,8 @@ class Journal:
         return self._db.execute(
             "SELECT r.role, r.fingerprint, q.body, r.body"
             " FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
-            " WHERE r.task=? AND r.sample=? AND r.turn>=0 AND r.role!=? ORDER BY r.role, r.turn, r.occurrence",
-            (self.task_ids.get(task), index, OWN_PROMPT_ROLE),
+            f" WHERE r.task=? AND r.sample=? AND r.turn>=0 AND {_OF_MODELS} ORDER BY r.role, r.turn, r.occurrence",
+            (self.task_ids.get(task), index),
         ).fetchall()
 
     def returned(self, task: str, index: int) -> str | None:
@@ -336,11 +338,18 @@ class Journal:
 
     def all_answers(self) -> Iterator[tuple[str, str, int | None, bytes]]:
         """All answers of all tasks, also those that no sample uses any more: role, fingerprint of the model, part of
-        the run and body, which may be damaged. Models' own prompts are not answers.
+        the run and body, which may be damaged. Models' own prompts and observations are not answers.
         """
         part = "part" if self._has_parts else "NULL"
         yield from self._db.cursor().execute(
-            f"SELECT role, model, {part}, CAST(body AS BLOB) FROM responses WHERE role!=?", (OWN_PROMPT_ROLE,)
+            f"SELECT role, model, {part}, CAST(body AS BLOB) FROM responses WHERE {_OF_MODELS}"
+        )
+
+    def observations(self, task: str) -> Iterator[tuple[int, str]]:
+        """The observations of environments in a task, also those that were set aside: sample and body."""
+        yield from self._db.cursor().execute(
+            "SELECT sample, body FROM responses WHERE task=? AND sample>=0 AND substr(role, 1, ?)=?",
+            (self.task_ids.get(task), len(ACT_ROLE), ACT_ROLE),
         )
 
     def sample_answers(self, task: str) -> Iterator[tuple[int, str, int | None, bytes]]:
@@ -403,7 +412,8 @@ class Journal:
     def exchanges(self, task: str, only: Sequence[int] | None = None) -> Iterator[tuple[int, str, str, str, str]]:
         """The exchanges of a task: sample, role, fingerprint of the model, request body, response body.
 
-        They are ordered by sample, role and turn. Models' own prompts are left out, because their requests show them.
+        They are ordered by sample, role and turn. Models' own prompts and observations are left out, because the
+        requests show them.
 
         Args:
             task: The task.
@@ -423,9 +433,9 @@ class Journal:
             f"SELECT {columns} FROM responses r LEFT JOIN requests q ON q.fingerprint = r.fingerprint"
             # Beside a list of samples, SQLite would scan a range of all of them.
             f" WHERE r.task=?{' AND r.sample>=0' if only is None else _among('r.sample', only)}"
-            " AND r.turn>=0 AND r.role!=?"
+            f" AND r.turn>=0 AND {_OF_MODELS}"
             " ORDER BY r.sample, r.role, r.turn",
-            (self.task_ids.get(task), *(only or ()), OWN_PROMPT_ROLE),
+            (self.task_ids.get(task), *(only or ())),
         )
 
 

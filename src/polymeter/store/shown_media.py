@@ -11,7 +11,7 @@ from dataclasses import fields
 
 from polymeter.core.media.sources import digest
 from polymeter.core.records.shown_media import ShownMedium
-from polymeter.core.request import OwnPrompt, Request
+from polymeter.core.request import Step
 from polymeter.core.text.codec import jsonable, parse_json
 from polymeter.core.text.json_text import json_text
 
@@ -42,7 +42,7 @@ def write_shown(shown: ShownMedium) -> tuple[str, str]:
     return digest(body.encode()), body
 
 
-def shown_of_request(request: Request | OwnPrompt) -> list[tuple[str, str] | None]:
+def shown_of_request(request: Step) -> list[tuple[str, str] | None]:
     """The records of a request's media, in their order, as ``write_shown`` writes them; ``None`` for a medium without
     one; empty if no medium has one.
     """

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polymeter.core.acting.tools import stored_calls, write_call
+from polymeter.core.acting.episodes import Act, Observation
+from polymeter.core.acting.tools import Tool, stored_calls, write_call
 from polymeter.core.content import Audio, Image, Media, Part, Text, Video
 from polymeter.core.identity import OfParameters, OfSettings
 from polymeter.core.machine.opened_files import FileState
+from polymeter.core.media.sources import digest
 from polymeter.core.request import (
     PROMPT_VERSION,
     ChoiceLogprob,
@@ -90,6 +92,8 @@ class FilesBehind:
     shown: tuple[str, ...] = ()
 
 
+BEGUN = '{"outputs":[],"begun":true}'
+"""The body in place of the observation of an act with effects outside, from before it begins until it has ended."""
 _FILES = ',"files":'
 _EXACT = frozenset({str, int, float})
 _SHOWN = frozenset({"values", "target", "answer"})
@@ -121,7 +125,7 @@ def write_response(
         raise ValueError("an error is not an answer")
     if files is None and not (sent or shown or marks) and (text := _written_text(response)) is not None:
         return text
-    outputs = [_write_output(output, keep_image) for output in response.outputs]
+    outputs = [_write_output(output, keep_image) | _observed(output.observation) for output in response.outputs]
     body: dict[str, Any] = {"outputs": outputs}
     if response.latency_ms is not None:
         body["latency_ms"] = round(response.latency_ms, 3)
@@ -153,6 +157,7 @@ def _written_text(response: Response) -> str | None:
         or output.note is not None
         or output.messages is not None
         or output.cut
+        or output.observation is not None
         or (usage is not None and not _COUNTS.issuperset(map(type, usage)))
         or (output.usage is not None and _billed(output.usage))
     ):
@@ -330,6 +335,68 @@ def _write_output(output: Output, keep_image: Callable[[Any], str]) -> dict[str,
     return body
 
 
+def write_act(act: Act) -> str:
+    """An act as JSON, for readers."""
+    call = {} if act.call is None else {"call": write_call(act.call)}
+    return compact_json({"messages": [], "ask": {"kind": "act", "environment": act.environment, **call}})
+
+
+def observation_mark(observation: Observation) -> str:
+    """A digest of an observation whose media are kept files: the same if nothing in it differs."""
+    return digest(compact_json(_write_observation(observation)).encode())
+
+
+def attempt_of(body: str) -> int:
+    """The attempt at its sample in which an observation was made, from a text of ``write_response``."""
+    if '"attempt"' not in body:  # as almost always
+        return 0
+    outputs = parse_json(body)["outputs"]
+    return int(outputs[0]["observation"].get("attempt", 0)) if outputs else 0
+
+
+def is_begun(body: str) -> bool:
+    """Return whether a text is ``BEGUN``."""
+    return body == BEGUN
+
+
+def _observed(observation: Observation | None) -> dict[str, Any]:
+    """The observation of an act as part of its output; nothing for the answer to a request."""
+    if observation is None:
+        return {}
+    attempt = {"attempt": observation.attempt} if observation.attempt else {}
+    return {"observation": {**_write_observation(observation), **attempt}}
+
+
+def _write_observation(observation: Observation) -> dict[str, Any]:
+    body: dict[str, Any] = {"parts": [_write_part(part) for part in observation.parts]}
+    if observation.problem:
+        body["problem"] = observation.problem
+    if observation.is_last:
+        body["is_last"] = True
+    if observation.reward is not None:
+        body["reward"] = observation.reward
+    if observation.state is not None:
+        body["state"] = jsonable(dict(observation.state))
+    if observation.tools:
+        body["tools"] = [{**tool.as_function(), "effect": tool.effect} for tool in observation.tools]
+    return body
+
+
+def _read_observation(body: Mapping[str, Any], path_of: PathOf) -> Observation:
+    return Observation(
+        tuple(_read_part(part, path_of) for part in body["parts"]),
+        body.get("problem", ""),
+        body.get("is_last", False),
+        body.get("reward"),
+        body.get("state"),
+        tuple(
+            Tool(tool["name"], tool["description"], tool["parameters"], tool["effect"])
+            for tool in body.get("tools", ())
+        ),
+        body.get("attempt", 0),
+    )
+
+
 def _write_part(part: Part) -> dict[str, Any]:
     """A part of a model's own prompt. Its medium is a kept file by now (``MediaStore.keep_input``), or at a URL."""
     if isinstance(part, Text):
@@ -406,4 +473,5 @@ def _read_output(body: Mapping[str, Any], load_image: LoadImage, path_of: PathOf
             for message in body["messages"]
         ),
         cut=body.get("cut"),
+        observation=_read_observation(body["observation"], path_of) if "observation" in body else None,
     )

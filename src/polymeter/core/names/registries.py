@@ -243,6 +243,12 @@ METRICS: Registry[Metric] = Registry(
         "ssim": _metric("image:SSIM", "structural similarity to a reference image"),
         "lpips": _metric("image:LPIPS", "learned perceptual distance to a reference image"),
         "clip_score": _metric("image:CLIP_SCORE", "cosine similarity of CLIP's embeddings of an image and a text"),
+        "success": _metric("acting:SUCCESS", "share of episodes that the environment calls a success"),
+        "reward": _metric("acting:REWARD", "reward of an episode, as the environment states it"),
+        "turns": _metric("acting:TURNS", "answers of the model in an episode"),
+        "calls": _metric("acting:CALLS", "calls of tools in an episode"),
+        "call_problems": _metric("acting:CALL_PROBLEMS", "calls that had a problem"),
+        "tokens_per_success": _metric("acting:TOKENS_PER_SUCCESS", "tokens of all samples for each success"),
         "frechet_distance": _metric(
             "fid:FRECHET_DISTANCE", "distance between the features of all images and of all references"
         ),
@@ -272,6 +278,7 @@ AGGREGATIONS: Registry[Aggregation] = Registry(
         "ter": _metric("translation:TER_AGGREGATION", "corpus TER of pairs"),
         "error_rate": _metric("corpus.error_rates:ERROR_RATE_AGGREGATION", "edits over length"),
         "cider": _metric("corpus.cider:CIDER_AGGREGATION", "CIDEr-D of pairs"),
+        "per_success": _metric("acting:PER_SUCCESS_AGGREGATION", "amounts over successes, from pairs"),
         "perplexity": _metric("perplexity:PERPLEXITY_AGGREGATION", "exponential of the negative mean"),
         "weighted_perplexity": _metric(
             "perplexity:WEIGHTED_PERPLEXITY_AGGREGATION", "exponential of the negative weighted mean"

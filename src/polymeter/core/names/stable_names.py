@@ -9,6 +9,9 @@ from __future__ import annotations
 OWN_PROMPT_ROLE = "own_prompt"
 """The role under which the journal keeps a model's own prompts."""
 
+ACT_ROLE = "act:"
+"""The beginning of the role under which the journal keeps the observations of an environment; its name follows."""
+
 TRAITS = {"requests": "asks"}
 """Fields of ``ModelTraits`` → keys in ``run.json``."""
 

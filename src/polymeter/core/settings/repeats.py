@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from polymeter.core.request import Loglikelihood, OwnPrompt, Parameters, Request
+from polymeter.core.request import Loglikelihood, Parameters, Request, Step
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ def repeats_of(request: Request, seeds: Iterable[int]) -> tuple[Request, ...]:
     )
 
 
-def joined(items: Iterable[T], request_of: Callable[[T], Request | OwnPrompt]) -> list[list[T]]:
+def joined(items: Iterable[T], request_of: Callable[[T], Step]) -> list[list[T]]:
     """The items in groups: neighbours that repeat one prompt of one sample form a group, every other item is alone.
 
     Args:
@@ -36,7 +36,7 @@ def joined(items: Iterable[T], request_of: Callable[[T], Request | OwnPrompt]) -
         request_of: Returns the request of an item.
     """
     groups: list[list[T]] = []
-    last: Request | OwnPrompt | None = None
+    last: Step | None = None
     for item in items:
         request = request_of(item)
         if isinstance(request, Request) and isinstance(last, Request) and _follows(request, last):

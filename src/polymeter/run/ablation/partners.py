@@ -102,7 +102,8 @@ def _first_request(task: Task, sample: Sample) -> RolloutSteps:
         return None
     finally:
         steps.close()
-    return asked if isinstance(asked, Request) else next(iter(asked), None)
+    together = asked if isinstance(asked, tuple) else (asked,)
+    return next((one for one in together if isinstance(one, Request)), None)
 
 
 def _is_other(own: Sequence[Media], others: Sequence[Media]) -> bool:

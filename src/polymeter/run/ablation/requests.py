@@ -54,7 +54,8 @@ class Ablating:
                 if isinstance(asked, OwnPrompt):
                     sent = yield asked
                     continue
-                together = (asked,) if isinstance(asked, Request) else tuple(asked)
+                listed = asked if isinstance(asked, tuple) else (asked,)
+                together = tuple([one for one in listed if isinstance(one, Request)])  # a task that acts is refused
                 if change is None:
                     change = yield from self._change(sample, together)
                 changed = _changed(together, change)

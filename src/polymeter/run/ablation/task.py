@@ -31,6 +31,8 @@ def ablated(task: Task, name: str, seed: int) -> Task:
     modalities = task.needs.modalities
     if ablation.modalities and not (ablation.modalities & modalities or task.needs.are_prompts_unknown):
         raise unfit(task, ablation, f"its prompts show no {shown_media(ablation.modalities)}")
+    if task.environment is not None:
+        raise unfit(task, ablation, "its tools return what the prompts would not show")
     if ablation.way == "shuffled" and len(task.samples) < 2:
         raise unfit(task, ablation, "it has only one sample, so no other one can lend its media")
     needs = replace(task.needs, modalities=modalities - ablation.modalities) if ablation.is_blind else task.needs

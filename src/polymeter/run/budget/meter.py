@@ -70,7 +70,7 @@ class Meter:
         Raises:
             PlanError: if it has no bound.
         """
-        return self._tariff.worst_of([one.request for one in group])
+        return self._tariff.worst_of([one.for_model for one in group])
 
     def hold(self, role: str, worst: Amount) -> Hold | None:
         """Reserve for one try in a role, at most ``worst``; ``None``: it must not be sent, at least not now."""
@@ -104,7 +104,7 @@ class Meter:
     def learn(self, hold: Hold, group: Group, responses: Sequence[Response]) -> None:
         """Note the end of a try in its reservation, which ``settle`` ends."""
         hold.is_over = True
-        hold.outcome = self._tariff.spent_by([one.request for one in group], responses)
+        hold.outcome = self._tariff.spent_by([one.for_model for one in group], responses)
         if hold.outcome is not None:
             self._check(hold.worst, hold.outcome)
 
@@ -151,7 +151,7 @@ class Meter:
         spent = Amount()
         for group, worst in zip(admission.groups, admission.worsts, strict=True):
             given = [next(left) for _ in group]
-            answered = [(one.request, response) for one, response in zip(group, given, strict=True) if response]
+            answered = [(one.for_model, response) for one, response in zip(group, given, strict=True) if response]
             own = self._tariff.spent_by(*zip(*answered, strict=True)) if answered else Amount()
             spent += worst if own is None else own
         hold.outcome = spent

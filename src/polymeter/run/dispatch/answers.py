@@ -22,10 +22,10 @@ from polymeter.core.request import (
     GenerateImage,
     Loglikelihood,
     Output,
-    OwnPrompt,
     Parameters,
     Request,
     Response,
+    Step,
 )
 from polymeter.core.task import ReadingRules
 from polymeter.reading.reasoning import separated
@@ -77,7 +77,7 @@ class AnswerReader:
         return response if next(changed, None) is None else replace(response, outputs=outputs)
 
 
-def stops_of(request: Request | OwnPrompt) -> tuple[str, ...]:
+def stops_of(request: Step) -> tuple[str, ...]:
     """The stop strings of a request."""
     parameters = request.parameters if isinstance(request, Request) else None
     return parameters.stop if isinstance(parameters, Generate) else ()

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from polymeter.core.acting.episodes import Act
 from polymeter.core.content import Text
 from polymeter.core.errors import DataError, PolymeterError, boundary
 from polymeter.core.machine.opened_files import FileState, Noted, is_current, is_of_row, states_of
-from polymeter.core.request import OwnPrompt, Request
+from polymeter.core.request import OwnPrompt, Step
 from polymeter.run.schedule.running_samples import PendingRequest, RunningSample
 from polymeter.store.journal import SEAL_SEPARATOR, Journal
 from polymeter.store.wire import FilesBehind, read_files, read_states, write_states
@@ -124,10 +125,11 @@ class FilesOfRun:
         return known
 
 
-def _shown_media(request: Request | OwnPrompt) -> tuple[str, ...]:
-    """Digests of the media that a request identifies by their place in the dataset."""
+def _shown_media(request: Step) -> tuple[str, ...]:
+    """Digests of the media that a request, or the scene of an act, identifies by their place in the dataset."""
+    media = request.scene.images if isinstance(request, Act) else request.media()
     with boundary(DataError, "Reading the model's input"):
-        return tuple(medium.content_hash() for medium in request.media() if medium.key is not None)
+        return tuple(medium.content_hash() for medium in media if medium.key is not None)
 
 
 def _states_in(text: str) -> Iterable[FileState]:

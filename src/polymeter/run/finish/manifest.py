@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from polymeter.core.errors import PlanError, boundary
@@ -33,6 +34,7 @@ from polymeter.store.folder import RUNS, RunFolder
 
 _OPENED = "opened_sources"
 _LAST = ("report_samples", "price", "prices", "gpu_price")
+_NOTHING_ACTED: Mapping[str, Any] = MappingProxyType({})
 
 
 def default_folder(plan: Plan) -> Path:
@@ -244,7 +246,8 @@ def is_changed_unopened(manifest: Mapping[str, Any], plan: Plan) -> bool:
 
 def continued(manifest: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """Return the manifest of a run that resumes."""
-    tasks = [_task(plan, number) for number in range(len(plan.opened))]
+    acted = {task["name"]: task["environment"] for task in manifest["tasks"] if "environment" in task}
+    tasks = [_task(plan, number, acted) for number in range(len(plan.opened))]
     return {
         **manifest,
         "status": "running",
@@ -317,9 +320,19 @@ def _parity(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _task(plan: Plan, number: int) -> dict[str, Any]:
+def _environment(plan: Plan, name: str, before: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of a task's environment. What only scores stored answers keeps that of the run that acted."""
+    described = plan.environments.get(name)
+    if described is None:
+        return dict(before.get(name) or {})
+    of, (effect, identity) = described
+    return {"name": of, "effect": effect, "identity": canonical(identity), "digest": fingerprint([of, identity])}
+
+
+def _task(plan: Plan, number: int, acted: Mapping[str, Any] = _NOTHING_ACTED) -> dict[str, Any]:
     task = plan.opened[number]
     spec = task.spec
+    environment = _environment(plan, spec.name, acted)
     return {
         "name": spec.name,
         "alias": spec.alias,
@@ -336,6 +349,7 @@ def _task(plan: Plan, number: int) -> dict[str, Any]:
         "dataset_fingerprint": task.fingerprint,
         **({"dataset_revisions": dict(task.revisions)} if task.revisions else {}),
         **({"showing": task.showing.stated()} if task.showing else {}),
+        **({"environment": environment} if environment else {}),
         "num_fewshot": task.num_fewshot,
         "n_rows": len(task.samples),
         "n_samples": len(selected_samples(task, plan.options)),

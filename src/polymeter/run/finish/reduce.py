@@ -26,6 +26,7 @@ from polymeter.run.plan.plan import Plan, answer_reader, model_name, role_names
 from polymeter.run.schedule.lost_verdicts import first_loss
 from polymeter.run.schedule.panel import panel_of
 from polymeter.run.schedule.running_samples import MODEL_ROLE, RunningSample, RunningTask
+from polymeter.run.schedule.samples.restarting import n_restarted
 from polymeter.run.schedule.scheduler import Scheduler
 from polymeter.store.exports.export import GroupSummary, TaskSummary
 from polymeter.store.folder import RunFolder
@@ -315,6 +316,7 @@ class Reduction:
             values.n_unfinished,
             protocol=spec.protocol.as_data() if spec.protocol else None,
             shown=shown_summary(journal, task.name),
+            n_restarted=0 if task.task.environment is None else n_restarted(journal, task.name),
         )
 
     def _judges(self, task: str) -> dict[str, Any] | None:

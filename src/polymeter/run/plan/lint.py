@@ -15,12 +15,13 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from polymeter.core.acting.episodes import Act, Observation
 from polymeter.core.content import Media, Text, is_image
 from polymeter.core.errors import MissingPackageError, PlanError, PolymeterError, ScoreError, boundary, count
 from polymeter.core.guest_context import guest_context_with
 from polymeter.core.model import Model
 from polymeter.core.records.lint_finding import NO_MEDIUM_SHOWN, LintFinding
-from polymeter.core.request import Loglikelihood, OwnPrompt, Request
+from polymeter.core.request import Loglikelihood, Output, Request, Response
 from polymeter.core.settings.repeats import group_repeats
 from polymeter.core.task import Sample, Task
 from polymeter.core.text.phrases import first_of, in_words, quoted
@@ -115,9 +116,14 @@ def first_groups(task: Task, sample: Sample, seed: int) -> list[list[Request]]:
     action = f"The first prompt of sample {sample.id} of task {task.spec.name!r}"
     with random_state_kept(), hook, boundary(ScoreError, action):
         step = next(rollout, ())
+        together = step if isinstance(step, tuple) else (step,)
+        if together and all(isinstance(one, Act) for one in together):
+            # Nothing is opened here: the prompts are those of episodes without tools.
+            nothing = [Response((Output(observation=Observation()),))] * len(together)
+            step = rollout.send(tuple(nothing) if isinstance(step, tuple) else nothing[0])
         rollout.close()
-    requests = (step,) if isinstance(step, Request) else () if isinstance(step, OwnPrompt) else tuple(step)
-    return group_repeats(requests)
+    together = step if isinstance(step, tuple) else (step,)
+    return group_repeats([one for one in together if isinstance(one, Request)])
 
 
 class FirstPrompts:

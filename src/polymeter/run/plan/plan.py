@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from polymeter.core.acting.tools import Effect
 from polymeter.core.errors import DataError, MissingPackageError, PlanError, ScoreError, UnfitError
 from polymeter.core.format import OpenContext
 from polymeter.core.guest_context import guest_context_with
@@ -79,6 +80,7 @@ class Plan:
         budget: The caps of the run; ``None``: there are none.
         prices: The prices of its models.
         reuse: Answers of other runs; ``None``: none are named.
+        environments: The environments of its tasks, by task: name, effect and identity. None where nothing acts.
     """
 
     model: Model
@@ -99,6 +101,7 @@ class Plan:
     budget: Budget | None = None
     prices: PriceBook = field(default_factory=PriceBook)
     reuse: Reuse | None = None
+    environments: dict[str, tuple[str, tuple[Effect, Mapping[str, Any]]]] = field(default_factory=dict)
 
     @property
     def parity(self) -> Parity:
@@ -187,8 +190,7 @@ def compile_tasks(plan: Plan, cache_dir: Path | None, *, is_begun: bool = False)
                 task = compiled(spec, plan.model.traits, shared, options, revisions)
                 _refuse_generated_code(task.spec, options)
                 check_needs(task.needs, plan.model.traits, task=spec.name, model=model_name(plan), roles=plan.roles)
-                if not isinstance(plan.model, StoredAnswers):
-                    check_subtitles(task, plan.model, model_name(plan))
+                _check_live(plan, task)
         except DataError:
             check_places(places, plan.typed_data, may_ask_later=True)
             raise
@@ -352,6 +354,15 @@ def skip(plan: Plan, reasons: Mapping[str, str]) -> None:
         plan.selection = replace(plan.selection, tasks=kept)
         plan.opened = tuple(task for task in plan.opened if task.spec.name not in reasons)
         plan.skipped = {**plan.skipped, **reasons}
+
+
+def _check_live(plan: Plan, task: Task) -> None:
+    """Check what only matters where a model is asked, and note what the task's environment is."""
+    if isinstance(plan.model, StoredAnswers):
+        return
+    check_subtitles(task, plan.model, model_name(plan))
+    if task.environment is not None:
+        plan.environments[task.spec.name] = task.environment.name, task.environment.describe()
 
 
 def _refuse_generated_code(spec: TaskSpec, options: RunOptions) -> None:

@@ -15,7 +15,7 @@ from polymeter.run.finish.files import FilesOfRun
 from polymeter.run.schedule.running_samples import MODEL_ROLE, PendingRequest, RunningSample
 from polymeter.store.journal import STALE, AnswerKey, Journal
 from polymeter.store.media import MediaStore
-from polymeter.store.wire import read_response
+from polymeter.store.wire import is_begun, read_response
 
 CUT_AWAY = (
     "An earlier version of Polymeter cut this answer at a stop string before it was stored, and nothing of the answer "
@@ -24,6 +24,10 @@ CUT_AWAY = (
 ASKS_OTHERWISE = (
     "This version of Polymeter reads an earlier answer of this sample differently, so its next question would be "
     "another one. Nothing was asked. To ask again, start a new run."
+)
+NOT_REPEATED = (
+    "The run ended while this act was under way, and nobody knows whether it happened. It has effects outside, so it "
+    "is not repeated. To try the sample again, start a new run."
 )
 
 
@@ -83,8 +87,7 @@ class JournalLookup:
         """Set the responses of those requests that have an answer; what a sample asks together is here together."""
         resumed = [one for one in asked if one.running.known]
         for one in resumed:
-            key = AnswerKey(one.role, self._models[one.role], one.fingerprint, one.occurrence)
-            one.response = self._stored(one, key)
+            one.response = self._stored(one, one.key(self._models))
         owed = [one for one in resumed if one.response is None]
         for group in joined(owed, lambda one: one.request):
             self._look_up_jointly(group)
@@ -101,7 +104,7 @@ class JournalLookup:
         if one.role != MODEL_ROLE:
             return ""
         if one.response is not None:
-            key = AnswerKey(one.role, self._models[one.role], one.fingerprint, one.occurrence)
+            key = one.key(self._models)
             is_cut = may_be_cut(one.response, stops_of(one.request), one.running.task.task.reading)
             return CUT_AWAY if is_cut and earlier.holds(one.running, key) else ""
         left = [key for key in one.running.known if key.role == MODEL_ROLE and key not in one.running.used]
@@ -157,6 +160,8 @@ class JournalLookup:
         one.running.used[key] = one.turn
         if not self._files.holds(body, one):  # a new answer takes its place
             return None
+        if is_begun(body):
+            return Response(error=Error("guest", NOT_REPEATED))
         try:
             return read_response(body, self._media.load, self._media.path_of)
         except DataError as error:  # an image of it was deleted: a new answer replaces it

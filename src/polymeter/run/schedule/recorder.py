@@ -11,9 +11,10 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from polymeter.core.acting.episodes import Act
 from polymeter.core.content import Audio, Image, Text, is_image
 from polymeter.core.errors import DataError, ModelError, PolymeterError, StorageError, boundary
-from polymeter.core.request import Error, Output, OwnPrompt, Request, Response
+from polymeter.core.request import Error, Output, Request, Response, Step
 from polymeter.core.task import SampleStatus, Score
 from polymeter.core.text.codec import NotExactError, encode, jsonable_as_json
 from polymeter.data.audio import duration_s
@@ -27,11 +28,14 @@ from polymeter.store.media import MediaStore
 from polymeter.store.reading.reused import CONTENT_KEY, REUSED, SERVED
 from polymeter.store.schema import FAILED_TRIES, SHOWN
 from polymeter.store.shown_media import shown_of_request
-from polymeter.store.wire import write_request, write_response, write_score
+from polymeter.store.wire import BEGUN, write_act, write_request, write_response, write_score
 
 _WRITING = boundary(ModelError, "Storing the model's answer")
 _MAYBE_EXACT = frozenset({str, int, float, bool, type(None), list, dict, tuple})
-_SEALED = frozenset({SampleStatus.OK, SampleStatus.REFUSED, SampleStatus.TRUNCATED})
+_SEALED = frozenset({SampleStatus.OK, SampleStatus.REFUSED})
+"""The ends that are settled. A sample that a limit of the user's has truncated is replayed when the run is resumed,
+over its stored answers: the limit may be another one then.
+"""
 
 
 class Recorder:
@@ -113,14 +117,15 @@ class Recorder:
                     body = write_response(one.response, self._media.name_of, behind, sent, digests, self._marks(one))
                     if isinstance(one.request, Request):
                         requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
+                    elif isinstance(one.request, Act):
+                        requests.append((one.fingerprint, write_act(one.request)))
             except StorageError:
                 raise
             except PolymeterError as error:
                 one.response = Response.failed(error)
                 continue
             records.update(filter(None, shown))
-            where = (one.running.task.number, one.running.sample.index, one.role, self._models[one.role])
-            responses.append((*where, one.fingerprint, one.occurrence, one.turn, body))
+            responses.append(self._row(one, one.turn, body))
         self._writer.put("requests", requests)
         self._writer.put(SHOWN, [*records.items()])
         self._writer.put("responses", responses)
@@ -136,6 +141,28 @@ class Recorder:
             **({SERVED: served} if served else {}),
             **({} if one.reused is None else {REUSED: one.reused.origin.document()}),
         }
+
+    def begun(self, one: PendingRequest) -> None:
+        """Journal that an act with effects outside begins, before it does. Its observation replaces this.
+
+        Raises:
+            JournalError: The journal cannot be written.
+        """
+        self._writer.put("responses", [self._row(one, STALE, BEGUN)])
+        self._writer.flush()
+
+    def flush(self) -> None:
+        """Wait until all that was recorded can be read.
+
+        Raises:
+            JournalError: The journal cannot be written.
+        """
+        self._writer.flush()
+
+    def _row(self, one: PendingRequest, turn: int, body: str) -> tuple[Any, ...]:
+        key = one.key(self._models)
+        where = (one.running.task.number, one.running.sample.index, key.role, key.model)
+        return (*where, key.fingerprint, key.occurrence, turn, body)
 
     def failed_tries(self, failed: Sequence[PendingRequest]) -> None:
         """Journal that a try of each of these requests failed. A request that is tried again is not over.
@@ -230,7 +257,7 @@ class Recorder:
         self._writer.put("samples", samples)
 
 
-def sent_media(request: Request | OwnPrompt) -> dict[str, float | None]:
+def sent_media(request: Step) -> dict[str, float | None]:
     """Count the media of a request as usage does."""
     media = [*request.media()]
     sounds = [medium for medium in media if isinstance(medium, Audio)]

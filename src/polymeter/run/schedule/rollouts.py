@@ -16,10 +16,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.acting.episodes import Act
 from polymeter.core.errors import DataError, ErrorKind, PolymeterError, boundary
 from polymeter.core.machine.opened_files import is_own_file, noting
-from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
-from polymeter.core.request import Error, OwnPrompt, Request, Response
+from polymeter.core.names.stable_names import ACT_ROLE, OWN_PROMPT_ROLE
+from polymeter.core.request import Error, OwnPrompt, Request, Response, Step
 from polymeter.core.task import Sample, SampleStatus
 from polymeter.core.text.damaged_rows import check_undamaged
 from polymeter.guests.door import Door
@@ -34,6 +35,8 @@ from polymeter.run.schedule.running_samples import (
     RunningSample,
     RunningTask,
 )
+from polymeter.run.schedule.samples.limits import UNLIMITED, SampleLimits
+from polymeter.run.schedule.samples.restarting import Restarter, attempt_in
 from polymeter.run.schedule.scoring import OPEN, SampleScorer, into_hook
 from polymeter.store.journal import AnswerKey
 
@@ -70,6 +73,8 @@ class RolloutWorker:
         reader: Reads the model's answers for the tasks.
         panel: The judges, if there are several.
         crew: Scores samples in other processes; ``None``: this one scores all.
+        limits: The user's limits of a sample.
+        restarter: Prepares samples that start anew; ``None``: no environment is open.
     """
 
     def __init__(
@@ -79,10 +84,15 @@ class RolloutWorker:
         reader: AnswerReader,
         panel: Panel | None = None,
         crew: ScoringCrew | None = None,
+        *,
+        limits: SampleLimits = UNLIMITED,
+        restarter: Restarter | None = None,
     ) -> None:
         self._door = door
         self._reader = reader
         self._crew = crew
+        self._limits = limits
+        self._restarter = restarter
         self._scorer = SampleScorer(door, make_asker, panel, crew)
 
     def begin(self, task: RunningTask, indices: range, known: Sequence[dict[AnswerKey, str]] | None) -> ChunkProgress:
@@ -98,6 +108,7 @@ class RolloutWorker:
         if known is not None:
             for running in running_samples:
                 running.known = known[running.sample.index - indices.start]
+                running.attempt = attempt_in(running.known)
         for running in running_samples:
             running.generator = task.task.rollout(running.sample)
         return self.advance(running_samples, progressed)
@@ -158,6 +169,7 @@ class RolloutWorker:
             look_up: Sets the stored answers of what is asked together; where there is none the sample fails.
         """
         progressed = ChunkProgress()
+        running.attempt = attempt_in(running.known)
         running.generator = running.task.task.rollout(running.sample)
         self._advance(running, progressed)
         while not progressed.ended:
@@ -169,6 +181,8 @@ class RolloutWorker:
         return progressed.ended[0]
 
     def _advance(self, running: RunningSample, progressed: ChunkProgress) -> None:
+        if self._restarter is not None and any(one.has_diverged for one in running.waiting):
+            self._restarter(running)
         for one in running.waiting:
             if one.response is not None and one.response.error is not None:
                 running.generator.close()
@@ -184,18 +198,22 @@ class RolloutWorker:
             progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, kind)))
             return
         if isinstance(requests, _Returned):
-            if self._crew is not None and self._crew.takes(running):
+            if self._crew is not None and not running.episodes and self._crew.takes(running):
                 progressed.finished.append((running, requests.value))
             else:
                 progressed.ended.append(self._scorer.end(running, requests.value))
             return
-        running.is_single = isinstance(requests, (Request, OwnPrompt))
-        role = OWN_PROMPT_ROLE if isinstance(requests, OwnPrompt) else MODEL_ROLE
+        over = self._limits.reached(running)
+        if over is not None:
+            running.generator.close()
+            progressed.ended.append(EndedSample(running, SampleStatus.TRUNCATED, error=over))
+            return
+        running.is_single = isinstance(requests, (Request, OwnPrompt, Act))
         try:
             # What is shown is identity, and may not be there; what task code puts in a request may have none.
             with running.task.asking:
-                asked_now: tuple[Request | OwnPrompt, ...] = (requests,) if running.is_single else tuple(requests)
-                running.waiting = [running.ask(role, request) for request in asked_now]
+                asked_now: tuple[Step, ...] = (requests,) if running.is_single else tuple(requests)
+                running.waiting = [running.ask(_role_of(request), request) for request in asked_now]
         except PolymeterError as error:
             running.generator.close()
             progressed.ended.append(EndedSample(running, SampleStatus.ERROR, error=Error.from_exception(error, "data")))
@@ -216,7 +234,11 @@ class RolloutWorker:
             if is_prompt:  # no answer, and the hook continues under the label of the step that asked for it
                 running.steps -= 1
             else:
-                running.responses.extend(answers)
+                running.responses.extend(
+                    answer
+                    for asked, answer in zip(running.waiting, answers, strict=True)
+                    if not isinstance(asked.request, Act)
+                )
             if self._crew is not None:
                 running.trail.extend(
                     (asked.fingerprint, asked.response) for asked in running.waiting if asked.response is not None
@@ -243,6 +265,11 @@ class RolloutWorker:
         answers = []
         for asked in running.waiting:
             if asked.response is not None:
+                self._limits.count(running, asked)
+                if isinstance(asked.request, Act):
+                    running.observed(asked)
+                    answers.append(asked.response)
+                    continue
                 running.n_unfinished += n_unfinished(asked.response, rules)
                 answers.append(self._reader.read(asked.role, stops_of(asked.request), asked.response, rules))
         return tuple(answers)
@@ -250,6 +277,12 @@ class RolloutWorker:
     def _held(self, task: RunningTask) -> AbstractContextManager[None]:
         """The lock for the hooks of a chunk, where they run alone in any case."""
         return self._door.held() if task.task.is_guest and not task.overlaps else OPEN
+
+
+def _role_of(request: Step) -> str:
+    if isinstance(request, Act):
+        return f"{ACT_ROLE}{request.environment}"
+    return OWN_PROMPT_ROLE if isinstance(request, OwnPrompt) else MODEL_ROLE
 
 
 def _undamaged(sample: Sample) -> Sample:

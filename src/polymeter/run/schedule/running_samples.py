@@ -14,19 +14,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from polymeter.core.acting.episodes import Act
 from polymeter.core.content import Image, Part, Text, Video, recorded_apart
 from polymeter.core.errors import DataError, ScoreError, boundary
-from polymeter.core.identity import own_prompt_fingerprint, request_fingerprint
+from polymeter.core.identity import act_fingerprint, own_prompt_fingerprint, request_fingerprint
 from polymeter.core.machine.opened_files import Noted
 from polymeter.core.media.showing import Showing
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.records.human_scores import HumanScores
-from polymeter.core.request import Error, Message, OwnPrompt, Request, Response
+from polymeter.core.request import Error, Message, OwnPrompt, Request, Response, Step
 from polymeter.core.task import Sample, SampleStatus, Score, Task
 from polymeter.data.showing.row_subtitles import subtitles_of_row
 from polymeter.run.finish.unscored import ValueCount
 from polymeter.run.schedule.lost_verdicts import LostVerdict
 from polymeter.store.journal import AnswerKey
+from polymeter.store.wire import observation_mark
 
 if TYPE_CHECKING:
     from polymeter.run.reuse.lookup import ReusedAnswer
@@ -86,6 +88,9 @@ class RunningTask:
         playing: What its code is called inside to make a sample's requests; likewise ``asking``, for what a request
             shows, and ``scoring``.
         showing: What its model is shown of media; ``None``: nothing is stated.
+        acts_by: The digest of its environment's identity, under which the journal keeps observations; empty: it has
+            none.
+        acts_with: The effect of its environment.
     """
 
     task: Task
@@ -108,6 +113,8 @@ class RunningTask:
     n_timed: int = 0
     waiting_share: float = 0.0
     score_s: float = 0.0
+    acts_by: str = ""
+    acts_with: str = "pure"
     name: str = field(init=False)
     playing: boundary = field(init=False)
     asking: boundary = field(init=False)
@@ -145,7 +152,7 @@ class RunningTask:
         """True if its answers are images."""
         return "generate_image" in self.task.needs.requests
 
-    def weigh(self, request: Request | OwnPrompt) -> int:
+    def weigh(self, request: Step) -> int:
         """About how many bytes a request's decoded media will take."""
         return int(sum(self._expected_bytes(image) or self.image_bytes for image in request.images()))
 
@@ -153,7 +160,7 @@ class RunningTask:
         """Return the memory of one image if it is known: an endpoint's images are not decoded."""
         return image.expected_bytes() if self.decodes else image.held_bytes()
 
-    def learn_image(self, request: Request | OwnPrompt) -> None:
+    def learn_image(self, request: Step) -> None:
         """Learn what an image takes: decoded, or as an endpoint is sent it."""
         for image in request.images():
             decoded = image.held_bytes()
@@ -202,11 +209,12 @@ class PendingRequest:
     ``unreadable``: why the stored answer cannot be read by the rules of this version, and is not asked for again.
     ``content_key``: the key of the answer in other runs; empty: it has none, or it is not known yet. ``reused``: the
     answer of another run that was taken.
+    ``has_diverged``: whether an episode that was opened anew differs from before, so that its sample starts anew.
     """
 
     running: RunningSample
     role: str
-    request: Request | OwnPrompt
+    request: Step
     fingerprint: str
     occurrence: int
     turn: int
@@ -220,6 +228,16 @@ class PendingRequest:
     unreadable: str = ""
     content_key: str = ""
     reused: ReusedAnswer | None = None
+    has_diverged: bool = False
+
+    def key(self, models: Mapping[str, str]) -> AnswerKey:
+        """Under which the journal keeps its answer.
+
+        Args:
+            models: Fingerprint of the model in each role.
+        """
+        by = self.running.task.acts_by if isinstance(self.request, Act) else models[self.role]
+        return AnswerKey(self.role, by, self.fingerprint, self.occurrence)
 
     @property
     def question(self) -> Question:
@@ -233,9 +251,44 @@ class PendingRequest:
         Raises:
             TypeError: if it asks for a prompt of the model's own.
         """
-        if isinstance(self.request, OwnPrompt):
+        if not isinstance(self.request, Request):
             raise TypeError("Only a model on this machine has prompts of its own.")
         return self.request
+
+    @property
+    def for_model(self) -> Request | OwnPrompt:
+        """The request, which must be one that a model sees.
+
+        Raises:
+            TypeError: if it is an act.
+        """
+        if isinstance(self.request, Act):
+            raise TypeError("An environment acts, and not a model.")
+        return self.request
+
+    @property
+    def act(self) -> Act:
+        """The act, which it must be.
+
+        Raises:
+            TypeError: if it is a request.
+        """
+        if not isinstance(self.request, Act):
+            raise TypeError("A model is asked, and not an environment.")
+        return self.request
+
+
+@dataclass(slots=True)
+class EpisodeRecord:
+    """The past of an episode, as far as it must be repeated to open it anew.
+
+    Attributes:
+        opening: The mark of its first observation.
+        enacted: The acts that have changed its state: each with the mark of its observation and its fingerprint.
+    """
+
+    opening: str = ""
+    enacted: list[tuple[Act, str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -246,7 +299,10 @@ class RunningSample:
     empty unless it may be scored in another process. ``verdicts``: what its scoring was answered when it was tried
     before, in another process. ``asking_s``: for how long its scoring has waited for other models. ``n_unfinished``:
     how many of its answers ended inside their reasoning. ``under_rules``: the messages of its last request with media,
-    and the same with the task's rules for showing them: repeats share their messages.
+    and the same with the task's rules for showing them: repeats share their messages. ``episodes``: what its episodes
+    have been through. ``attempt``: how many times it was started anew because an environment differed. ``tokens`` and
+    ``work_ms``: what its answers have used so far, and for how long models and tools have worked on them; ``tokens`` is
+    ``None`` if that of an answer is unknown.
     """
 
     task: RunningTask
@@ -275,6 +331,10 @@ class RunningSample:
     held_bytes: int = 0
     under_rules: tuple[Messages, Messages] = ((), ())
     lock: threading.Lock = field(default_factory=threading.Lock)
+    episodes: dict[str, EpisodeRecord] = field(default_factory=dict)
+    attempt: int = 0
+    tokens: int | None = 0
+    work_ms: float = 0.0
 
     @property
     def is_unreadable(self) -> bool:
@@ -290,16 +350,53 @@ class RunningSample:
         self.verdicts.clear()
         self.under_rules = ((), ())
         self.known = _NOTHING_KNOWN
+        self.episodes.clear()
 
-    def ask(self, role: str, request: Request | OwnPrompt) -> PendingRequest:
+    def episode(self, label: str) -> EpisodeRecord:
+        """The past of an episode."""
+        return self.episodes.setdefault(label, EpisodeRecord())
+
+    def observed(self, asked: PendingRequest) -> None:
+        """Note an act that was answered, as far as it must be repeated to open its episode anew."""
+        act = asked.act
+        observation = None if asked.response is None else asked.response.outputs[0].observation
+        if observation is None:
+            return
+        if act.call is None:
+            self.episodes[act.episode] = EpisodeRecord(observation_mark(observation))
+        elif act.effect == "local":
+            self.episode(act.episode).enacted.append((act, observation_mark(observation), asked.fingerprint))
+
+    def start_anew(self, sample: Sample, known: Mapping[AnswerKey, str]) -> None:
+        """Begin the sample again, as one of the answers that are known.
+
+        Args:
+            sample: The sample, read anew: hooks may have changed its row.
+            known: All answers of it that the journal has.
+        """
+        self.attempt += 1
+        self.sample, self.known, self.used = sample, known, {}
+        self.occurrences.clear()
+        self.responses.clear()
+        self.trail.clear()
+        self.episodes.clear()
+        self.waiting, self.is_single = (), True
+        self.turns = self.steps = self.n_waiting = self.n_unfinished = 0
+        self.tokens, self.work_ms = 0, 0.0
+        self.under_rules = ((), ())
+
+    def ask(self, role: str, request: Step) -> PendingRequest:
         """Number a request within this sample, and note the files that its media come from."""
         may_show = False
+        if isinstance(request, Act):
+            for image in request.scene.images:
+                image.note_files(self.files)
         for medium in request.media():
             may_show = True
             medium.note_files(self.files)
         if may_show and role == MODEL_ROLE and self.task.showing is not None and isinstance(request, Request):
             request = self._under_rules(request, self.task.showing)
-        mark = own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
+        mark = self._fingerprint(request)
         with self.lock:
             occurrence = self.occurrences.get((role, mark), 0)
             self.occurrences[role, mark] = occurrence + 1
@@ -311,6 +408,11 @@ class RunningSample:
         if self.task.reuse_key is not None:  # here, on a worker's thread: it may read media
             asked.content_key = self.task.reuse_key(asked)
         return asked
+
+    def _fingerprint(self, request: Step) -> str:
+        if isinstance(request, Act):
+            return act_fingerprint(request, self.attempt)
+        return own_prompt_fingerprint() if isinstance(request, OwnPrompt) else request_fingerprint(request)
 
     def _under_rules(self, request: Request, showing: Showing) -> Request:
         """A request whose media carry the rules of the task and the run, with all that was read of them."""

@@ -11,9 +11,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from polymeter.core.acting.episodes import Act
 from polymeter.core.errors import Raised, attempt
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
 from polymeter.core.records.progress import Progress
+from polymeter.core.request import Error, Response
 from polymeter.core.task import SampleStatus, Score
 from polymeter.guests.door import Door
 from polymeter.run.dispatch.dispatchers import Dispatcher
@@ -39,8 +41,11 @@ from polymeter.run.schedule.recorder import Recorder
 from polymeter.run.schedule.role_client import SampleRoleClient
 from polymeter.run.schedule.rollouts import ChunkProgress, RolloutWorker
 from polymeter.run.schedule.running_samples import MODEL_ROLE, EndedSample, PendingRequest, RunningSample, RunningTask
+from polymeter.run.schedule.samples.restarting import SampleRestarter
 from polymeter.run.schedule.work_list import AnswersElsewhere, ScheduleSettings, WorkList, WorkOutcome
 from polymeter.store.journal import AnswerKey, Journal
+
+_NO_OBSERVATION = "The run holds no observation of this act, and scoring again opens no environment."
 
 
 class EndpointGoneError(Exception):
@@ -76,6 +81,7 @@ class Scheduler:
         progress: Progress,
         events: Events,
     ) -> None:
+        acting = self.acting = settings.acting
         self.dispatchers = dict(dispatchers)
         self._roles = dispatchers.keys() - {MODEL_ROLE, OWN_PROMPT_ROLE}
         model = dispatchers[MODEL_ROLE]
@@ -85,7 +91,18 @@ class Scheduler:
         self.outcome = WorkOutcome()
         self.scores = LiveScores()
         self._crew = settings.crew
-        self.worker = RolloutWorker(door, self._asker, settings.reader, settings.panel, self._crew)
+        restarter = None
+        if acting is not None:
+            restarter = SampleRestarter(self._known_again, lambda one: acting.release(one, keeps_place=True))
+        self.worker = RolloutWorker(
+            door,
+            self._asker,
+            settings.reader,
+            settings.panel,
+            self._crew,
+            limits=settings.limits,
+            restarter=restarter,
+        )
         self._replaying = RolloutWorker(door, self._asker, settings.reader, settings.panel)
         self._recorder = recorder
         self._lookup = lookup
@@ -166,6 +183,8 @@ class Scheduler:
                 asked.waiter.set()
         self._native.close()
         self._guests.close()
+        if self.acting is not None:
+            self.acting.close()
         if self._crew is not None:
             self._crew.close()
         for dispatcher in {id(dispatcher): dispatcher for dispatcher in self.dispatchers.values()}.values():
@@ -320,6 +339,8 @@ class Scheduler:
         for one in asked:
             if one.response is not None:
                 known.append(one)
+            elif isinstance(one.request, Act):
+                self._act(one)
             else:
                 fresh.setdefault(one.role, []).append(one)
                 if one.may_show:
@@ -333,11 +354,18 @@ class Scheduler:
 
     def _take_over(self, asked: Sequence[PendingRequest], reuse: AnswersElsewhere) -> None:
         """Answer requests from other runs, and journal these answers as if a model had given them."""
-        reused = reuse([one for one in asked if one.response is None])
+        reused = reuse([one for one in asked if one.response is None and not isinstance(one.request, Act)])
         self._recorder.answers(reused)
         for one in reused:
             for image in one.request.images():  # read for its digest
                 image.release()
+
+    def _act(self, one: PendingRequest) -> None:
+        if self.acting is not None:
+            self.acting.add([one])
+            return
+        one.response = Response(error=Error("score", _NO_OBSERVATION))
+        self._events.answered([one])
 
     def _deliver(self, answered: Sequence[PendingRequest]) -> None:
         ready = []
@@ -398,6 +426,7 @@ class Scheduler:
             if (
                 end.status is SampleStatus.OK
                 and running.known
+                and not running.attempt
                 and not running.task.is_changed
                 and any(
                     self._lookup.is_missed(key, running.known[key])
@@ -406,6 +435,8 @@ class Scheduler:
             ):
                 running.task.n_nondeterministic += 1
             self._held_bytes -= running.held_bytes
+            if self.acting is not None:
+                self.acting.release(running)
             running.let_go()
         self.outcome.n_failed += failed
         self._progress.advance(len(ended), failed, tokens)
@@ -416,10 +447,16 @@ class Scheduler:
             journal = self._readers.journal = self._open_journal()
         return journal.answers(task.name, index)
 
+    def _known_again(self, running: RunningSample) -> dict[AnswerKey, str]:
+        """All answers of a sample, also those that are on their way into the journal."""
+        self._recorder.flush()
+        return self._known(running.task, running.sample.index)
+
     def _is_quiet(self) -> bool:
-        """Return whether no worker is busy and no event waits."""
+        """Return whether no worker and no tool is busy and no event waits."""
         with self._count_lock:
-            return self._n_active == 0 and self._events.is_empty
+            is_acting = self.acting is not None and self.acting.is_busy
+            return self._n_active == 0 and self._events.is_empty and not is_acting
 
     def _poke(self, *, is_source_dry: bool) -> None:
         is_quiet = is_source_dry and self._is_quiet()

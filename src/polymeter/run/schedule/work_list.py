@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from polymeter.core.errors import count
 from polymeter.core.request import Error
@@ -15,7 +15,8 @@ from polymeter.judge.panel import Panel
 from polymeter.run.dispatch.answers import AnswerReader
 from polymeter.run.finish.files import FilesOfRun
 from polymeter.run.finish.scoring_code import scoring_code
-from polymeter.run.schedule.running_samples import PendingRequest, RunningTask
+from polymeter.run.schedule.running_samples import PendingRequest, RunningSample, RunningTask
+from polymeter.run.schedule.samples.limits import UNLIMITED, SampleLimits
 from polymeter.store.journal import Journal
 
 if TYPE_CHECKING:
@@ -126,6 +127,16 @@ class Resumption:
         return changed
 
 
+class Acting(Protocol):
+    """The way of acts to environments; see ``run.dispatch.acting``."""
+
+    @property
+    def is_busy(self) -> bool: ...
+    def add(self, asked: Sequence[PendingRequest]) -> None: ...
+    def release(self, running: RunningSample, *, keeps_place: bool = False) -> None: ...
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleSettings:
     """The settings of the scheduler.
@@ -139,6 +150,8 @@ class ScheduleSettings:
         panel: The judges, if there are several.
         crew: Scores samples in other processes; ``None``: this one scores all.
         reuse: Answers requests from other runs; ``None``: none are named.
+        limits: The user's limits of one sample.
+        acting: The way to environments; ``None``: none is opened, and observations come from the journal alone.
     """
 
     window: int
@@ -149,6 +162,8 @@ class ScheduleSettings:
     panel: Panel | None = None
     crew: ScoringCrew | None = None
     reuse: AnswersElsewhere | None = None
+    limits: SampleLimits = UNLIMITED
+    acting: Acting | None = None
 
 
 @dataclass(slots=True)

@@ -5,9 +5,11 @@ own prompt is asked for once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from polymeter.core.acting.episodes import Act
+from polymeter.core.identity import seed_for
 from polymeter.core.request import OwnPrompt, Request, Response
 from polymeter.core.task import Rollout, RolloutSteps, Sample
 
@@ -26,8 +28,8 @@ class OneVariant:
         places: The places of its responses among those of the sample.
         responses: Its responses.
         returned: The value that its rollout returned.
-        asks: The requests that it waits for; ``None``: it has ended.
-        is_single: Whether it asked for one request alone.
+        asks: The requests and acts that it waits for; ``None``: it has ended.
+        is_single: Whether it asked for one of them alone.
     """
 
     sample: Sample
@@ -35,7 +37,7 @@ class OneVariant:
     places: list[int] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
     returned: Any = None
-    asks: tuple[Request, ...] | OwnPrompt | None = None
+    asks: tuple[Request | Act, ...] | OwnPrompt | None = None
     is_single: bool = False
 
     @property
@@ -68,9 +70,11 @@ def ask_variants(rollout: Callable[[Sample], RolloutSteps], samples: Sequence[Sa
             for number, one in enumerate(variants):
                 if isinstance(one.asks, tuple):
                     own, answers = answers[: len(one.asks)], answers[len(one.asks) :]
-                    one.places += range(n_responses, n_responses + len(own))
-                    one.responses += own
-                    n_responses += len(own)
+                    # Observations are not among the responses of a sample.
+                    given = [answer for asked, answer in zip(one.asks, own, strict=True) if isinstance(asked, Request)]
+                    one.places += range(n_responses, n_responses + len(given))
+                    one.responses += given
+                    n_responses += len(given)
                     _advance(one, number, own[0] if one.is_single else own, change)
     finally:
         for one in variants:
@@ -100,6 +104,19 @@ def _advance(one: OneVariant, number: int, sent: Any, change: Change) -> None:
     if isinstance(asked, OwnPrompt):
         one.asks = asked
         return
-    one.is_single = isinstance(asked, Request)
-    together = (asked,) if isinstance(asked, Request) else tuple(asked)
-    one.asks = tuple([change(request, number, len(together)) for request in together])
+    one.is_single = isinstance(asked, (Request, Act))
+    together = (asked,) if isinstance(asked, (Request, Act)) else tuple(asked)
+    one.asks = tuple(
+        [
+            _in_own_episode(step, number) if isinstance(step, Act) else change(step, number, len(together))
+            for step in together
+        ]
+    )
+
+
+def _in_own_episode(act: Act, number: int) -> Act:
+    """Return an act as a variant makes it: in an episode of its own, with a seed of its own."""
+    if number == 0:
+        return act
+    scene = replace(act.scene, seed=seed_for(act.scene.seed, "variant", number))
+    return replace(act, episode=f"{number}.{act.episode}", scene=scene)

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from polymeter.core.machine.files import is_temporary
 from polymeter.core.machine.places import stored_at
-from polymeter.core.names.stable_names import OWN_PROMPT_ROLE
+from polymeter.core.names.stable_names import ACT_ROLE, OWN_PROMPT_ROLE
 from polymeter.store.database import check_readable, connect
 from polymeter.store.folder import RunFolder
 from polymeter.store.journal import Journal
 from polymeter.store.journal_writer import JournalWriter
 from polymeter.store.schema import FAILED_TRIES, SCHEMA_VERSION, SHOWN, check_schema, has_table
 
+_OF_MODEL = f"(r.role IN ('model', '{OWN_PROMPT_ROLE}') OR substr(r.role, 1, {len(ACT_ROLE)})='{ACT_ROLE}')"
+"""The condition that a row is of the measured model, or of what it acted in."""
 _TAKE = """
 INSERT OR IGNORE INTO main.requests SELECT fingerprint, body, {checksum} FROM taken.requests;
 INSERT OR IGNORE INTO main.responses
@@ -61,7 +63,7 @@ def take_answers(source: RunFolder, target: RunFolder, *, with_judges: bool = Tr
         of_later = {FAILED_TRIES: _TAKE_FAILED_TRIES, SHOWN: _TAKE_SHOWN}
         take = _TAKE + "".join(taken for table, taken in of_later.items() if has_table(db, table, "taken"))
         taking = take.format(
-            which="TRUE" if with_judges else f"r.role IN ('model', '{OWN_PROMPT_ROLE}')",
+            which="TRUE" if with_judges else _OF_MODEL,
             part="r.part" if has_parts else "NULL",
             checksum="checksum" if has_parts else "NULL",
         )

@@ -65,6 +65,8 @@ class TaskSummary:
     """The facts of the protocol that it states."""
     shown: Mapping[str, Any] | None = None
     """The summary of what the model was shown (``store.reading.shown_summary``); ``None``: nothing is recorded."""
+    n_restarted: int = 0
+    """The number of samples that began anew, because their environment differed when the run was continued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +351,7 @@ def _task(task: TaskSummary) -> dict[str, Any]:
         **({"truncation": cuts} if (cuts := task.truncation.document()) else {}),
         **({"shown": dict(task.shown)} if task.shown else {}),
         "n_nondeterministic": task.n_nondeterministic,
+        **({"n_restarted": task.n_restarted} if task.n_restarted else {}),
         "source_hash": task.source_hash,
         **({"scorers": [dict(scorer) for scorer in task.scorers]} if task.scorers else {}),
         **({"judges": jsonable(dict(task.judges))} if task.judges else {}),

@@ -36,6 +36,7 @@ from polymeter.tasks.yaml.outputs.right_choices import (
 )
 from polymeter.tasks.yaml.outputs.rounds import AGENTIC, MULTI_ROUND, check_rounds, compile_agentic, compile_multi_round
 from polymeter.tasks.yaml.outputs.visual_cot import VISUAL_COT, can_draw, compile_visual_cot
+from polymeter.tasks.yaml.outputs.with_tools import WITH_TOOLS, compile_with_tools, task_environment
 from polymeter.tasks.yaml.pieces import Parts, check_fields, check_images, is_table, yaml_parts
 from polymeter.tasks.yaml.prompts.misspelt import (
     reads_target,
@@ -65,6 +66,7 @@ _OUTPUT_TYPES: Mapping[str, CompileOutput] = {
     MULTI_ROUND: compile_multi_round,
     AGENTIC: compile_agentic,
     VISUAL_COT: compile_visual_cot,
+    WITH_TOOLS: compile_with_tools,
     IMAGES: compile_images,
 }
 
@@ -84,6 +86,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
     prompt_key = context.prompt_key or traits.family
     locate = field_locator(spec, dialect)
     check_fields(config, locate)
+    environment = task_environment(config, locate)
     check_images(config, context, locate)
     if not options.predict_only:
         check_code_needs(spec, context.parity)
@@ -141,6 +144,7 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         needs=Needs(
             frozenset({"generate"}) if is_lettered else _requests(config.output_type, traits),
             modalities,
+            has_tools=environment is not None,
             are_prompts_unknown=traits.has_own_prompts,
         ),
         samples=samples,
@@ -161,7 +165,8 @@ def compile_task(spec: TaskSpec, traits: ModelTraits, context: OpenContext, dial
         findings=found,
         prompt_place=_prompt_place(spec, parts),
         repeats=config.repeats,
-        has_rounds=config.output_type in (MULTI_ROUND, AGENTIC),
+        has_rounds=config.output_type in (MULTI_ROUND, AGENTIC, WITH_TOOLS),
+        environment=environment,
         showing=config.showing,
         media_folders=media_folders(config, spec, context.data),
         notes=(

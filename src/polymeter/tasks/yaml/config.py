@@ -22,6 +22,7 @@ OutputType = Literal[
     "generate_until_multi_round",
     "generate_visual_cot",
     "generate_until_agentic",
+    "generate_with_tools",
     "generate_image",
 ]
 Function = Callable[..., Any]
@@ -158,6 +159,12 @@ class YamlFields(BaseModel):
     )
     repeats: int = _field(1, "Answers to each question.", ge=1)
     output_type: OutputType = _field("generate_until", "Kind of request.")
+    tools: tuple[Any, ...] = _field(
+        (), "[Tools](tools.md) that the model may call: `crop`, `zoom`, `rotate`, `grid`, and functions."
+    )
+    environment: Code = _field(None, "Class of the [environment](tools.md#an-environment) that the model acts in.")
+    max_turns: int | None = _field(None, "Answers of the model in a conversation with tools; default: 16.", ge=1)
+    max_calls: int | None = _field(None, "Calls in one; default: 64.", ge=1)
     generation_kwargs: dict[str, Any] | None = _field(
         None, "Generation settings, such as `max_new_tokens`, `temperature` and `until`."
     )
@@ -226,6 +233,11 @@ class YamlFields(BaseModel):
     @classmethod
     def _listed(cls, value: Any) -> Any:
         return [value] if isinstance(value, (str, int)) else value
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _listed_tools(cls, value: Any) -> Any:
+        return [value] if isinstance(value, (str, Mapping)) or callable(value) else value
 
     @field_validator("metric_list", mode="before")
     @classmethod

@@ -101,7 +101,10 @@ PAGE_KEYS = PageKeys(
         "doc_to_target",
         "lmms_eval_specific_kwargs",
     ),
-    kinds=dict.fromkeys(("generate_until_multi_round", "generate_until_agentic", "generate_visual_cot"), "generate"),
+    kinds=dict.fromkeys(
+        ("generate_until_multi_round", "generate_until_agentic", "generate_visual_cot", "generate_with_tools"),
+        "generate",
+    ),
 )
 
 

@@ -21,6 +21,8 @@ METRICS_FILE = "metrics.py"
 """A file of this name beside a task's YAML is loaded with it, if it registers something."""
 _REGISTERS = re.compile(r"^\s*@(?:\w+\.)*register_(?:metric|aggregation|filter)\b", re.MULTILINE)
 
+_ACTS = frozenset({"tools", "environment"})
+"""The fields whose functions are called by a model."""
 _STRINGS = re.compile(r'("""|\'\'\')[\s\S]*?\1')
 _IMPORT = re.compile(
     r"^([ \t]*)(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+([^\n#]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
@@ -46,7 +48,8 @@ def load_task_code(spec: TaskSpec) -> bool:
         PlanError: if one of them cannot be loaded, or lacks a name.
     """
     switch_on_shims()
-    refs = list(function_refs(dict(spec.config)))
+    # What acts is loaded where it acts, and not at all where a run is scored again.
+    refs = list(function_refs({key: value for key, value in spec.config.items() if key not in _ACTS}))
     for ref in refs:
         resolve(ref)
     beside = spec.file.parent / METRICS_FILE

@@ -91,17 +91,17 @@ class BatchChoice:
         Returns:
             Their estimated length.
         """
-        first = group[0]
-        if isinstance(first.request, OwnPrompt):
+        first, request = group[0], group[0].for_model
+        if isinstance(request, OwnPrompt):
             first.batch_key = _PROMPTS
             return 0
         is_told = self._told is not None
         own = None if is_told else _own_batch_size(first) or self._most_drawn(group) or self._most_shown(group)
         try:
             with _ASKING_FOR_KEY:
-                key = (settings_key(first.request), self.model.group_key(first.request), own)
+                key = (settings_key(request), self.model.group_key(request), own)
                 if key not in self._batches_at_once:
-                    self._batches_at_once[key] = int(self.model.batches_at_once(first.request))
+                    self._batches_at_once[key] = int(self.model.batches_at_once(request))
         except PolymeterError as error:
             for one in group:
                 one.batch_key, one.response = None, Response.failed(error)
@@ -110,7 +110,7 @@ class BatchChoice:
             one.batch_key = key
         if own is not None:
             self._own[key] = own
-        return estimated_length(first.request)
+        return estimated_length(request)
 
     def most(self, sizes: BatchSizes, key: Hashable, longest: int) -> int | None:
         """Most requests in one call: a batch, or several of a size that is settled where the model refills them."""

@@ -145,7 +145,7 @@ class BatchDispatcher:
             groups = self._ready.take(is_partial_fine=is_quiet and not self._is_computing and not n_staged)
             if not groups:
                 return None
-            requests = [one.request for group in groups for one in group]
+            requests = [one.for_model for group in groups for one in group]
             has_media = any(one.may_show and any(one.request.media()) for group in groups for one in group)
             staged = _Staged(groups, requests, has_media)
             self._staged.append(staged)
@@ -276,7 +276,7 @@ class BatchDispatcher:
         key, longest = groups[0][0].batch_key, longest_of(groups)
         with self._lock:
             at_once = self._choice.at_once(self._sizes, key, longest)
-        calls = self._computer.compute([[one.request for one in group] for group in groups], at_once)
+        calls = self._computer.compute([[one.for_model for one in group] for group in groups], at_once)
         with self._lock:
             for n_at_once, seconds in calls.timings:
                 self._sizes.computed(key, n_at_once, seconds)

@@ -196,7 +196,7 @@ class ReplicaDispatcher:
                 return
             given = self._leases.give(is_partial_fine=is_quiet)
         for lease in given:
-            requests = [one.request for group in lease.items for one in group]
+            requests = [one.for_model for group in lease.items for one in group]
             self._prefetcher.prepare_encoded(requests, partial(self._media_ready, lease))
 
     def _media_ready(self, lease: Lease[Joined], failures: list[Response | None]) -> None:

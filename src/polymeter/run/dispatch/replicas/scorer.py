@@ -265,7 +265,7 @@ class ProcessScorer:
         Raises:
             _AwaitsAnswer: on a thread that asks for the first time in this score.
         """
-        request = _as_it_is(asked.request) if asked.may_show else asked.request
+        request = _as_it_is(asked.for_model) if asked.may_show else asked.for_model
         what = (asked.role, request, asked.fingerprint, asked.occurrence, asked.turn, asked.may_show)
         self._asked.append(NotScoredYet(*what, dict(asked.running.files)))
         thread = threading.get_ident()

@@ -1,0 +1,1 @@
+"""Tools and environments of tasks: what models call, and what it does."""
