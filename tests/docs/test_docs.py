@@ -23,6 +23,7 @@ GUIDES = (
     "by-name.md",
     "tasks.md",
     "python-benchmarks.md",
+    "tools.md",
     "adapters.md",
     "image-generation.md",
     "models.md",

@@ -18,7 +18,7 @@ def test_every_metric_is_whole(name: str) -> None:
     assert METRICS.find(name).summary
     assert metric.output_types
     assert all(metric.values.values()), "Say in a phrase what the value of one sample is."
-    assert [output_family(output_type) for output_type in metric.values] == list(metric.values)
+    assert metric.values.keys() <= {*DEFAULT_METRICS, "generate_with_tools"}  # one way of generating has its own
 
 
 @pytest.mark.parametrize("name", sorted(AGGREGATIONS))
