@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.kit import Done, Typing
-from tests.helpers.openai_stub import OpenAIStub, Received
+from tests.helpers.openai_stub import OpenAIStub, Received, Reply
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
 
@@ -288,3 +288,48 @@ def test_a_machine_is_charged_by_its_time(typed: Typing) -> None:
     cost, seconds = found["total"]["total_cost"], found["total"]["seconds"]
     assert cost["high"] >= seconds["high"]
     assert found["prices"]["model"] == "3600 for an hour of the machine"
+
+
+def test_reused_answers_cost_nothing_in_a_pilot_and_count_in_an_earlier_run(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        model = f"--model openai:m --base-url {stub.base_url} --tasks asks.yaml {PRICED}"
+        assert typed(f"run {model} --output first --quiet").code == 0
+        n = asked(stub)
+        reusing = f"{model} --reuse first --reuse-days 1 --output second"
+        found = document(typed(f"cost {reusing} --pilot 10 --json"))
+        assert asked(stub) == n
+        assert found["total"]["total_cost"] == {"expected": 0, "low": 0, "high": 0}
+        assert typed(f"run {reusing} --quiet").code == 0
+        anew = document(typed(f"cost {model} --from second --json"))
+        assert anew["total"]["requests"]["expected"] == 60
+        without = document(typed(f"cost {reusing} --from first --json"))
+    assert "Answers that --reuse finds are not deducted; a pilot shows how many there are." in without["notes"]
+
+
+def test_a_model_that_was_asked_before_shows_how_it_cuts_text(typed: Typing) -> None:
+    rows = "".join(json.dumps({"question": f"{' '.join(WORDS)} {n}", "answer": "w"}) + "\n" for n in range(9))
+    other = (typed.folder / "asks.yaml").read_text().replace("asks", "others")
+    typed.write({"others.jsonl": rows, "others.yaml": other})
+    with OpenAIStub(said) as stub:
+        model = f"--model openai:m --base-url {stub.base_url}"
+        guess = document(typed(f"cost {model} --tasks others.yaml --json"))["total"]["input_tokens"]
+        assert typed(f"run {model} --tasks asks.yaml --output runs/a --quiet").code == 0
+        learned = document(typed(f"cost {model} --tasks others.yaml --json"))["total"]["input_tokens"]
+    counted = 9 * (len(WORDS) + 1 + 5)
+    assert learned["low"] <= counted <= learned["high"]
+    assert learned["high"] / learned["low"] < guess["high"] / guess["low"]
+
+
+def test_an_endpoint_that_fails_ends_the_pilot(typed: Typing) -> None:
+    def failing(received: Received) -> Any:
+        is_asked = "chat" in received.path and received.body["max_tokens"] == 50
+        return Reply({"error": {"message": "no"}}, 400) if is_asked else said(received)
+
+    with OpenAIStub(failing) as stub:
+        run = f"--model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a {PRICED}"
+        found = document(typed(f"cost {run} --pilot 5 --json"))
+        assert found["tasks"]["asks"]["n_asked"] == 0
+        assert "No sample of the pilot was answered." in found["notes"]
+        stopped = typed(f"cost {run} --pilot 8 --max-errors 2")
+    assert stopped.code == 2
+    assert "The pilot was not finished" in stopped.err

@@ -16,6 +16,7 @@ from polymeter.core.machine.places import naming_places
 from polymeter.core.records.progress import Progress, Silence
 from polymeter.run.pilot.drawing import EndedPilot
 from polymeter.run.pilot.rendering import opened_plan
+from polymeter.run.plan.request import RunRequest
 from polymeter.tasks.python.files.session import Tasks, holding, tasks_given
 
 
@@ -64,11 +65,12 @@ def estimate_cost(
         return _with_pilot(request, told)
 
 
-def _with_pilot(request: Any, progress: Progress) -> CostEstimate:
+def _with_pilot(request: RunRequest, progress: Progress) -> CostEstimate:
     """Ask the samples of a pilot, and estimate the rest from them.
 
     Raises:
         PolymeterError: if the pilot could not be asked.
+        KeyboardInterrupt: if the user has interrupted it.
     """
     made: list[CostEstimate] = []
 
@@ -80,6 +82,9 @@ def _with_pilot(request: Any, progress: Progress) -> CostEstimate:
     result = run_request(replace(request, after_pilot=after), progress)
     if made:
         return made[0]
+    if result.status == "interrupted":
+        progress.note(f"The answers so far are kept in {result.folder.path}.")
+        raise KeyboardInterrupt
     if result.is_complete:
         raise PlanError(
             "This run is complete, so there is nothing to estimate.",

@@ -104,7 +104,7 @@ def _seen(
     name = task.spec.name
     if pilot is None:
         return seen_earlier(name, task.fingerprint, identity["model"], identity["options"], [*plan.roles], runs, tiers)
-    samples = observed(pilot.folder, name, tiers)
+    samples = observed(pilot.folder, name, tiers, counts_reused=False)
     with closing(Journal(pilot.folder.journal)) as journal:
         ended = frozenset(journal.indices(name))
     drawn = frozenset(pilot.drawn.get(name, ()))
@@ -164,6 +164,8 @@ def _whole(
     known = [task.known.get("total_cost") for task in tasks]
     spent = None if pilot is not None and None in known else sum(value or 0.0 for value in known)
     notes = [*_merged(needs)]
+    if pilot is None and plan.options.reuse:
+        notes.append("Answers that --reuse finds are not deducted; a pilot shows how many there are.")
     unpriced = [role for role, own in rates.items() if own is None and (role != MODEL_ROLE or machine is None)]
     notes += [_how_to_price(plan, role) for role in unpriced]
     wide = total["total_cost"] if not unpriced else total["output_tokens"]

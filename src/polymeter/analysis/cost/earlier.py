@@ -7,14 +7,15 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import linear_regression
 from typing import Any
 
 from polymeter.analysis.cost.estimating import Seen
 from polymeter.analysis.cost.observing import Tiers, observed
 from polymeter.core.errors import PolymeterError, count
+from polymeter.core.records.usage import MODEL_ROLE
 from polymeter.core.text.codec import parse_json
-from polymeter.prices.tokens.texts import TextRule, around
+from polymeter.prices.tokens.texts import TextRule
 from polymeter.report.formatting import one_line
 from polymeter.store.folder import RunFolder, open_folder
 from polymeter.store.journal import Journal
@@ -22,7 +23,9 @@ from polymeter.store.reading.run_folders import find_runs
 
 _EXCHANGES = 200
 _FEWEST_TEXTS = 20
-_LEAST_SPREAD = 0.03
+_FEWEST_TOKENS_APART = 5
+_SPREAD = 0.15
+"""Texts of one language and kind differ by so much in their characters per token."""
 _USAGE_INPUT = 0
 """The place of the tokens of the prompt among the counts that a journal keeps of an output."""
 
@@ -104,7 +107,7 @@ def seen_earlier(
     candidates = [(run, entry) for run in runs if (entry := run.entry(task)) is not None]
     for run, entry in sorted(candidates, key=lambda one: (one[0].identity != identity, one[0].options != options)):
         with suppress(PolymeterError):
-            samples = observed(run.folder, task, tiers)
+            samples = observed(run.folder, task, tiers, counts_reused=True)
             if not samples:
                 continue
             is_same = run.identity == identity
@@ -147,38 +150,36 @@ def learned_text_rule(identity: Any, runs: Sequence[EarlierRun]) -> TextRule:
         runs: The earlier runs.
     """
     plain = TextRule()
-    ratios: list[float] = []
+    pairs: list[tuple[float, float]] = []
     for run in runs:
-        if run.identity == identity and len(ratios) < _EXCHANGES:
+        if run.identity == identity and len(pairs) < _EXCHANGES:
             with suppress(PolymeterError):
-                ratios += islice(_ratios(run, plain), _EXCHANGES - len(ratios))
-    if len(ratios) < _FEWEST_TEXTS:
+                pairs += islice(_suggested_and_sent(run, plain), _EXCHANGES - len(pairs))
+    suggested, sent = [one for one, _ in pairs], [other for _, other in pairs]
+    if len(pairs) < _FEWEST_TEXTS or max(suggested) < _FEWEST_TOKENS_APART + min(suggested):
         return plain
-    factor = fmean(ratios)
-    return TextRule(factor=factor, spread=max(2 * stdev(ratios) / factor, _LEAST_SPREAD))
+    factor, template = linear_regression(suggested, sent)
+    if factor <= 0:
+        return plain
+    return TextRule(factor=factor, spread=_SPREAD, template=max(template, 0.0))
 
 
-def _ratios(run: EarlierRun, plain: TextRule) -> Iterator[float]:
-    """The tokens of prompts without media, divided by those that their characters suggest."""
+def _suggested_and_sent(run: EarlierRun, plain: TextRule) -> Iterator[tuple[float, float]]:
+    """Of prompts without media, the tokens that their characters suggest and those that the model counted."""
     with closing(Journal(run.folder.journal)) as journal:
         for task in journal.task_ids:
             for _, role, _, request, response in journal.exchanges(task):
-                if role != "model" or request is None:
-                    continue
-                texts, n_messages = _texts_of(request)
-                sent = _sent_tokens(response)
-                suggested = sum(plain.of(text).expected for text in texts)
-                if sent and suggested:
-                    yield max(sent - around(n_messages).expected, 1.0) / suggested
+                texts = [] if role != MODEL_ROLE or request is None else _texts_of(request)
+                sent = _sent_tokens(response) if texts else None
+                if sent:
+                    yield sum(plain.of(text).expected for text in texts), float(sent)
 
 
-def _texts_of(request: str) -> tuple[list[str], int]:
-    """The texts of a stored request, and the number of its messages; none if it has media."""
+def _texts_of(request: str) -> list[str]:
+    """The texts of a stored request; none if it has media."""
     messages = parse_json(request).get("messages") or ()
     parts = [part for message in messages for part in message.get("parts") or ()]
-    if any("text" not in part for part in parts):
-        return [], 0
-    return [part["text"] for part in parts], len(messages)
+    return [] if any("text" not in part for part in parts) else [part["text"] for part in parts]
 
 
 def _sent_tokens(response: str) -> int | None:

@@ -270,6 +270,8 @@ def _notes(sizes: PromptSizes, seen: Seen | None) -> list[str]:
     if sizes.tokens.assumed and (seen is None or not seen.is_same_model):
         kinds = " and ".join(sorted(sizes.tokens.assumed))
         notes.append(f"No rule for the tokens of {kinds} is known for this model; the range is a guess.")
+    if seen is not None and not seen.samples:
+        notes.append("No sample of the pilot was answered.")
     if seen is None or not seen.samples:
         if not sizes.why_unknown and sizes.output_limit != 0:
             notes.append("One request per question is assumed, and answers up to their token limit.")

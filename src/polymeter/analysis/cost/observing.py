@@ -66,13 +66,14 @@ class SampleSpend:
     seconds: float = 0.0
 
 
-def observed(folder: RunFolder, task: str, tiers: Tiers) -> list[SampleSpend]:
+def observed(folder: RunFolder, task: str, tiers: Tiers, *, counts_reused: bool) -> list[SampleSpend]:
     """Read what the samples of a task have used in a run, in their order.
 
     Args:
         folder: The run folder.
         task: The task.
         tiers: The rates of answers whose cost the provider does not state.
+        counts_reused: Whether answers that were taken from another run count as if they had been asked for.
 
     Raises:
         JournalError: if the journal cannot be read.
@@ -83,6 +84,8 @@ def observed(folder: RunFolder, task: str, tiers: Tiers) -> list[SampleSpend]:
     with closing(Journal(folder.journal)) as journal:
         for answer in usage_of_samples(journal, task, tiers):
             sample = found.setdefault(answer.sample, SampleSpend(answer.sample, RoleSpend(), RoleSpend()))
+            if answer.is_reused and not counts_reused:
+                continue
             spend = sample.model if answer.role == MODEL_ROLE else sample.others
             spend.add(answer)
             sample.seconds += (answer.latency_ms or 0.0) / 1000

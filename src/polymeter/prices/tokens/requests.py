@@ -59,7 +59,7 @@ def part_tokens(part: Part, rule: TokenRule) -> TokenCount:
 
 
 def _messages(messages: Sequence[Message], rule: TokenRule) -> TokenCount:
-    total = around(len(messages))
+    total = around(len(messages), rule.text)
     for message in messages:
         for part in message.parts:
             total += part_tokens(part, rule)

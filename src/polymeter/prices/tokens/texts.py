@@ -37,12 +37,14 @@ class TextRule:
     Attributes:
         count: The model's own tokenizer; ``None``: it is not on this machine.
         factor: The measured tokens of the model divided by those that characters suggest; ``None``: not measured.
-        spread: The relative half width of ``factor``.
+        spread: The relative half width of ``factor`` and ``template``.
+        template: The measured tokens around the text of a request; ``None``: not measured.
     """
 
     count: Callable[[str], int | None] | None = None
     factor: float | None = None
     spread: float = 0.15
+    template: float | None = None
 
     def of(self, text: str) -> TokenCount:
         """The tokens of a text.
@@ -73,9 +75,15 @@ class TextRule:
         return TokenCount(min(expected, upper), min(low, upper), min(high, upper), upper)
 
 
-def around(n_messages: int) -> TokenCount:
+def around(n_messages: int, rule: TextRule) -> TokenCount:
     """The tokens that a chat template adds to some messages."""
-    return _PER_MESSAGE.times(n_messages) + _PER_REQUEST
+    usual = _PER_MESSAGE.times(n_messages) + _PER_REQUEST
+    if rule.template is None:
+        return usual
+    expected = min(rule.template, usual.upper)
+    return TokenCount(
+        expected, expected * (1 - rule.spread), min(expected * (1 + rule.spread), usual.upper), usual.upper
+    )
 
 
 def _most(text: str) -> int:

@@ -106,6 +106,7 @@ class AnswerUsage:
         usage: Its counts.
         latency_ms: The time that it took; ``None``: unknown.
         text: Its text, reasoning included.
+        is_reused: Whether it was taken from another run, so that nothing was spent on it here.
     """
 
     sample: int
@@ -113,6 +114,7 @@ class AnswerUsage:
     usage: ModelUsage
     latency_ms: float | None
     text: str
+    is_reused: bool
 
 
 def usage_of_samples(journal: Journal, task: str, tiers: Mapping[str, Mapping[str, Rates]]) -> Iterator[AnswerUsage]:
@@ -134,9 +136,8 @@ def usage_of_samples(journal: Journal, task: str, tiers: Mapping[str, Mapping[st
             one = _UsageSum()
             one.add(_counts(body, keeps_all=part in keeping), billed, at_tier(tiers.get(role) or {}, billed.tier))
             texts = [output.get(name) or "" for output in body["outputs"] for name in ("reasoning", "text")]
-            yield AnswerUsage(
-                sample, role, replace(one.usage(), **billed.tokens), body.get("latency_ms"), "".join(texts)
-            )
+            usage = replace(one.usage(), **billed.tokens)
+            yield AnswerUsage(sample, role, usage, body.get("latency_ms"), "".join(texts), REUSED in body)
         except (ValueError, TypeError, LookupError, AttributeError):
             continue
 
