@@ -191,3 +191,20 @@ def test_an_answer_that_names_no_choice_is_unread_and_not_consistent(tmp_path: P
     shares = [sum(word in ("amber", "delta") for word in words) / 4 for words in listed]
     assert chosen["unread"] == pytest.approx(sum(shares) / kit.N)
     assert chosen["consistency"] == pytest.approx(sum(not share for share in shares) / kit.N)
+
+
+_NO_SCORES = """
+def process(doc, results):
+    return {"acc": float("nan")}
+"""
+
+
+def test_what_was_chosen_is_no_score(tmp_path: Path) -> None:
+    task = kit.hooked(tmp_path)
+    Path(task).with_name("utils.py").write_text(Path(task).with_name("utils.py").read_text() + _NO_SCORES)
+    run = kit.evaluate(kit.Chooser(kit.first), task, tmp_path / "run")
+    assert kit.values(run, "choice")["consistency"] == 0
+    (task_results,) = results(run).values()
+    assert task_results["n_scored"] == 0, "no answer has a score, whatever was chosen"
+    run = kit.evaluate(kit.Chooser(kit.first), kit.hooked(tmp_path), tmp_path / "scored")
+    assert not [note for note in json.loads((run / "results.json").read_text())["notes"] if "score the same" in note]

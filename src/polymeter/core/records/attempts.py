@@ -28,6 +28,9 @@ ALL_ORDERS, ORDER_SD, ORDER_SPREAD = "all orders", "order sd", "order spread"
 the results of the orders, and the part of it that sampling does not explain."""
 CHOICE = "choice"
 """The metric of what was chosen, whether right or wrong."""
+CONSISTENCY, UNREAD, AT, BIAS_AT = "consistency", "unread", "at ", "bias at "
+"""Its filters; the last two stand before the letter of a place."""
+_OF_CHOICES = re.compile(rf"(?:{CONSISTENCY}|{UNREAD}|(?:{AT}|{BIAS_AT})[A-Z]+)(?:/repeat [1-9][0-9]*)?")
 _ORDER_ESTIMATE = re.compile(
     rf"(?:(?P<filter>.*)/)?(?:order [1-9][0-9]*|{ALL_ORDERS}|{ORDER_SD}|{ORDER_SPREAD})", re.DOTALL
 )
@@ -84,6 +87,11 @@ def is_of_part(name: str) -> bool:
     return is_of_repeat(name) or _OF_ORDER.fullmatch(name) is not None
 
 
+def is_of_choices(key: Key) -> bool:
+    """Return whether a value is about what was chosen, right or wrong, and so is no score."""
+    return key[0] == CHOICE and _OF_CHOICES.fullmatch(key[1]) is not None
+
+
 def own_filter(name: str) -> str:
     """Return the task's own filter behind that of a repeat or an order; any other filter is its own."""
     match = _OF_ORDER.fullmatch(name) or _OF_REPEAT.fullmatch(name)
@@ -110,7 +118,7 @@ def estimates_among(keys: Collection[Key]) -> set[Key]:
     return of_repeats | {
         (metric, name)
         for metric, name in keys
-        if metric == CHOICE
+        if is_of_choices((metric, name))
         or ((match := _ORDER_ESTIMATE.fullmatch(name)) and (metric, match["filter"] or NO_FILTER) in ordered)
     }
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from polymeter.core.records.attempts import is_of_choices
 from polymeter.core.records.spread import Bounds
 from polymeter.core.task import MetricKey, Result, Score
 from polymeter.core.text.phrases import quoted
@@ -69,7 +70,8 @@ class ScorePatterns:
         """Look at the score of one sample."""
         self._n += 1
         for key, value in score.values.items():
-            self._add_value(key, value)
+            if not is_of_choices(key):
+                self._add_value(key, value)
         target, answer = score.target, score.answer
         if target is not None:
             self._has_other_target |= self._target is not None and target != self._target

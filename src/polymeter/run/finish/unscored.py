@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from polymeter.core.records.attempts import is_of_choices
 from polymeter.core.task import Result, Score
 
 _NO_NUMBER = "Its scoring returned no value for any answer."
@@ -31,8 +32,8 @@ class ValueCount:
     def add(self, score: Score) -> None:
         """Count one sample."""
         self.n_unfinished += score.n_unfinished
-        for value in score.values.values():
-            if _is_value(value):
+        for key, value in score.values.items():
+            if _is_value(value) and not is_of_choices(key):
                 self.n += 1
                 return
         if not self.why_none:
@@ -48,7 +49,7 @@ def n_scored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> int:
         n_ok: How many of them ended without a failure.
         results: Of the task.
     """
-    whole = [result for result in results if not result.subset]
+    whole = [result for result in results if not result.subset and not _is_of_choices(result)]
     if not count.n and whole and all(result.n == result.n_planned for result in whole):
         return n_ok  # each is about a part of the task, as one of a collection's datasets is, and lacks no sample of it
     return min(n_ok, max([count.n, *(result.n for result in whole)]))
@@ -58,9 +59,15 @@ def why_unscored(count: ValueCount, n_ok: int, results: Sequence[Result]) -> str
     """Return the reason why nothing of a task is scored: a sentence, empty if all samples failed with errors of their
     own; ``None`` if something is scored.
     """
-    if n_scored(count, n_ok, results) or any(_is_value(result.value) for result in results):
+    if n_scored(count, n_ok, results) or any(
+        _is_value(result.value) and not _is_of_choices(result) for result in results
+    ):
         return None
     return (count.why_none or _NO_NUMBER) if n_ok else ""
+
+
+def _is_of_choices(result: Result) -> bool:
+    return is_of_choices((result.metric, result.filter))
 
 
 def _is_value(value: Any) -> bool:

@@ -14,16 +14,17 @@ from typing import Any
 
 from polymeter.core.records.attempts import (
     ALL_ORDERS,
-    CHOICE,
+    CONSISTENCY,
     ORDER_SD,
     ORDER_SPREAD,
     filter_of,
+    is_of_choices,
     is_of_part,
     orders_in,
 )
 from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.core.text.codec import is_nan
-from polymeter.run.permuting.scoring import CONSISTENCY, ORDERS, score_of_order
+from polymeter.run.permuting.scoring import ORDERS, score_of_order
 from polymeter.run.variants.reducing import (
     FurtherSubsets,
     Reduce,
@@ -63,7 +64,9 @@ def reduce_orders(
     each = reduce_variants(reduce, orders, context)
     own = mean_results(each, found)
     behind = behind_their_parts(own, partial(_estimates, each=each, found=found, spreads=spreads))
-    chosen = sorted((one for one in found.values() if one.metric == CHOICE), key=lambda one: bool(one.subset))
+    chosen = sorted(
+        (one for one in found.values() if is_of_choices((one.metric, one.filter))), key=lambda one: bool(one.subset)
+    )
     return [*behind, *(replace(one, higher_is_better=True if one.filter == CONSISTENCY else None) for one in chosen)]
 
 

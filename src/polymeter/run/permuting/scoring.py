@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from polymeter.core.records.attempts import ALL_ORDERS, CHOICE, are_shares, filter_of, orders_in, with_means
+from polymeter.core.records.attempts import (
+    ALL_ORDERS,
+    AT,
+    BIAS_AT,
+    CHOICE,
+    CONSISTENCY,
+    UNREAD,
+    are_shares,
+    filter_of,
+    orders_in,
+    with_means,
+)
 from polymeter.core.settings.choice_orders import Order, in_order
 from polymeter.core.task import MetricKey, Rollout, Sample, Score
 from polymeter.core.text.codec import is_nan
@@ -18,7 +29,6 @@ from polymeter.run.variants.asking import OneVariant
 from polymeter.run.variants.scoring import VariantKind
 
 ORDERS = VariantKind("order", "orders")
-CONSISTENCY, UNREAD = "consistency", "unread"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +105,8 @@ def _choice_values(texts: Sequence[str], chosen: Sequence[_ChosenPlace]) -> dict
     for place, label in enumerate(option_labels(len(texts))):
         share = sum(own == place for _, own in read) / len(read)
         expected = sum(one.order[place] == content for one in chosen for content in contents)
-        values[CHOICE, f"at {label}"] = share
-        values[CHOICE, f"bias at {label}"] = share - expected / len(chosen) / len(read)
+        values[CHOICE, f"{AT}{label}"] = share
+        values[CHOICE, f"{BIAS_AT}{label}"] = share - expected / len(chosen) / len(read)
     return values
 
 
