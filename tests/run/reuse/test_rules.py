@@ -13,10 +13,10 @@ import pytest
 from PIL import Image as pil
 
 import polymeter
-from polymeter.core.content import Image
+from polymeter.core.content import Image, Text
 from polymeter.core.errors import ModelError, PlanError
 from polymeter.core.model import ModelTraits
-from polymeter.core.request import GenerateImage, Output, Request, Response
+from polymeter.core.request import GenerateImage, Message, Output, Request, Response
 from polymeter.core.task import RolloutSteps, Sample
 from polymeter.models.endpoint.stated import StatedModels, is_pinned
 from polymeter.models.mock import MockBatch
@@ -427,6 +427,53 @@ def test_a_missing_image_is_told_and_drawn_again(tmp_path: Path) -> None:
     assert counts(tmp_path / "b") == (2, {"an image of the answer is missing": 1})
     assert n_asked(model) == 1
     assert [note for note in notes if "images of 1 answer of the run a are missing" in note]
+
+
+OLD = "an older version stored the answer, without proof of what was sent"
+
+
+def as_of_old_version(run: Path, *, reading: int = 2, has_parts: bool = True) -> None:
+    """Take the keys out of a run, as versions wrote it that had none."""
+    with sqlite3.connect(run / "journal.db") as db:
+        for number, body in db.execute("SELECT id, body FROM parts").fetchall():
+            facts = {name: value for name, value in json.loads(body).items() if name != "answer_keys"}
+            facts["rules"]["reading"] = reading
+            db.execute("UPDATE parts SET body=? WHERE id=?", (json.dumps(facts), number))
+        for fingerprint, sample, body in db.execute("SELECT fingerprint, sample, body FROM responses").fetchall():
+            plain = {name: value for name, value in json.loads(body).items() if name != "content_key"}
+            where = (json.dumps(plain), fingerprint, sample)
+            db.execute("UPDATE responses SET body=?, checksum=NULL WHERE fingerprint=? AND sample=?", where)
+        if not has_parts:
+            db.execute("UPDATE responses SET part=NULL")
+
+
+def lists_texts(sample: Sample) -> RolloutSteps:
+    made = ask("q", sample)
+    yield Request((Message("user", (Text("a"), Text(sample.id)), is_listed=True),), made.parameters, made.origin)
+
+
+def shows(sample: Sample) -> RolloutSteps:
+    yield ask("q", sample, image=Image(pil.new("RGB", (3, 3), (sample.index, 0, 0)), key=f"row {sample.index}"))
+
+
+@pytest.mark.parametrize(
+    ("play", "old", "expected"),
+    [
+        (None, {}, (3, {})),
+        (None, {"reading": 1}, (0, {OLD: 3})),
+        (None, {"has_parts": False}, (0, {OLD: 3})),
+        (lists_texts, {}, (0, {OLD: 3})),
+        (shows, {}, (0, {OLD: 3})),
+    ],
+    ids=["texts", "cut answers", "no parts", "listed texts", "images"],
+)
+def test_runs_of_old_versions_prove_what_was_sent_in_texts_alone(
+    tmp_path: Path, play: Any, old: dict[str, Any], expected: Any
+) -> None:
+    run_tasks([ListTask(docs(3), play=play)], mock(), tmp_path / "a")
+    as_of_old_version(tmp_path / "a", **old)
+    run_tasks([ListTask(docs(3), play=play)], mock(), tmp_path / "b", reuse=(tmp_path / "a",))
+    assert counts(tmp_path / "b") == expected
 
 
 def test_every_answer_is_found_however_many_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from PIL import Image as pil
 
 import polymeter
 from polymeter.core.content import Image, Text
-from polymeter.core.model import BatchModel
+from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import (
     ChoiceLogprob,
     Generate,
@@ -22,6 +22,7 @@ from polymeter.core.request import (
     Message,
     Origin,
     Output,
+    OwnPrompt,
     Request,
     Response,
     Usage,
@@ -271,3 +272,81 @@ def test_a_wrapper_reuses_answers_for_the_same_row_alone(tmp_path: Path) -> None
         before = count.n
         run_tasks([task], model_of(count, reads_rows=True), tmp_path / name, reuse=(tmp_path / "a",))
         assert (count.n - before, counts(tmp_path / name)[0]) == (4, 0)
+
+
+@pytest.mark.parametrize("tasks", [["demo_video"], ["demo_audio"]])
+def test_what_was_shown_is_taken_over(tmp_path: Path, tasks: list[str]) -> None:
+    """The records of frames and sounds, strips and clips belong to the answers."""
+    with OpenAIStub(lambda received: chat("A")) as stub:
+        options: dict[str, Any] = {"model_args": {"base_url": stub.base_url}, "limit": 3}
+        polymeter.evaluate("openai:m-001", tasks, output=tmp_path / "a", **options)
+        n_before = len(stub.received)
+        polymeter.evaluate("openai:m-001", tasks, output=tmp_path / "b", reuse=(tmp_path / "a",), **options)
+        assert len(stub.received) - n_before == 1
+        assert counts(tmp_path / "b")[1] == {}
+        assert_same_but_origin(tmp_path / "b", tmp_path / "a")
+        media = {path.name: path.read_bytes() for path in (tmp_path / "a/media").rglob("*.*")}
+        assert {path.name: path.read_bytes() for path in (tmp_path / "b/media").rglob("*.*")} == media
+        more = {"video": {"frames": 2}} if tasks == ["demo_video"] else {"audio": {"rate": 8000}}
+        polymeter.evaluate("openai:m-001", tasks, output=tmp_path / "c", reuse=(tmp_path / "a",), **options, **more)
+    n_reused, asked = counts(tmp_path / "c")
+    assert (n_reused, [*asked]) == (0, ["no equal request was found"])
+
+
+class OwnPrompts(MockBatch):
+    """Makes its own prompts, as wrappers do."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(lambda request: request.text, identity={"backend": "own"})
+        self.traits = ModelTraits(
+            family="own", requests={"generate": True}, modalities={"text": True, "image": True}, has_own_prompts=True
+        )
+        self.level = level
+
+    def own_prompt(self, origin: Origin) -> tuple[Message, ...]:
+        image = pil.new("RGB", (4, 4), (origin.index, self.level if origin.index == 1 else 0, 0))
+        return (Message("user", (Image(image), Text(f"mine {origin.index}"))),)
+
+
+def test_a_models_own_prompt_is_made_anew_and_decides(tmp_path: Path) -> None:
+    def play(sample: Sample) -> RolloutSteps:
+        origin = Origin(sample.task, sample.id, "test", sample.index)
+        prompt = yield OwnPrompt(origin)
+        assert prompt.messages is not None
+        yield Request(prompt.messages, Generate(temperature=0.0), origin)
+
+    task = ListTask(docs(3), play=play)
+    run_tasks([task], OwnPrompts(0), tmp_path / "a")
+    run_tasks([task], OwnPrompts(0), tmp_path / "b", reuse=(tmp_path / "a",))
+    assert counts(tmp_path / "b") == (3, {})
+    assert_same_but_origin(tmp_path / "b", tmp_path / "a")
+    run_tasks([task], OwnPrompts(1), tmp_path / "c", reuse=(tmp_path / "a",))
+    assert counts(tmp_path / "c") == (2, {"no equal request was found": 1})
+
+
+def test_repeats_that_one_call_answers(tmp_path: Path) -> None:
+    def answer(received: Received) -> dict[str, Any]:
+        return {**chat("A", n=received.body.get("n", 1)), "model": "m-001"}
+
+    with OpenAIStub(answer) as stub:
+        options: dict[str, Any] = {
+            "model_args": {"base_url": stub.base_url, "join_repeats": True},
+            "limit": 3,
+            "repeats": 4,
+            "generation": {"temperature": 0.7},
+        }
+        polymeter.evaluate("openai:m-001", ["demo_signs"], output=tmp_path / "a", **options)
+        n_before = len(stub.received)
+        polymeter.evaluate("openai:m-001", ["demo_signs"], output=tmp_path / "b", reuse=(tmp_path / "a",), **options)
+        assert len(stub.received) - n_before == 1
+    assert counts(tmp_path / "b") == (12, {})
+    assert_same_but_origin(tmp_path / "b", tmp_path / "a")
+
+
+def test_previews_are_not_kept_where_none_are_wanted(tmp_path: Path) -> None:
+    polymeter.evaluate("mock", ["demo_signs"], output=tmp_path / "a", limit=3)
+    polymeter.evaluate("mock", ["demo_signs"], output=tmp_path / "b", limit=3, media="none", reuse=(tmp_path / "a",))
+    assert not [*(tmp_path / "b").rglob("*.jpg")]
+    samples = (tmp_path / "b/samples/demo_signs.jsonl").read_text()
+    assert '"width":360' in samples
+    assert '"file":' not in samples
