@@ -12,6 +12,7 @@ import pytest
 from PIL import Image as pil
 
 import polymeter
+from polymeter.cli.main import main
 from polymeter.core.content import Image, Text
 from polymeter.core.model import BatchModel, ModelTraits
 from polymeter.core.request import (
@@ -29,6 +30,8 @@ from polymeter.core.request import (
 )
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.models.mock import MockBatch, MockEndpoint
+from polymeter.report.content.chat import _facts
+from polymeter.report.run.usage_table import usage_table
 from polymeter.store.reading.reused import REUSED
 from tests.helpers.judged import judged_folder
 from tests.helpers.openai_stub import OpenAIStub, Received, chat
@@ -350,3 +353,22 @@ def test_previews_are_not_kept_where_none_are_wanted(tmp_path: Path) -> None:
     samples = (tmp_path / "b/samples/demo_signs.jsonl").read_text()
     assert '"width":360' in samples
     assert '"file":' not in samples
+
+
+def test_the_origin_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    polymeter.evaluate("mock", ["demo_signs"], output=tmp_path / "a", limit=2)
+    polymeter.evaluate("mock", ["demo_signs"], output=tmp_path / "b", limit=2, reuse=(tmp_path / "a",))
+    day = json.loads((tmp_path / "a/run.json").read_text())["started"][:10]
+    part = json.loads((tmp_path / "a/run.json").read_text())["sessions"][0]["id"]
+    told = f"reused from a, part {part} of {day}, sample 1 of demo_signs"
+    assert main(["show", str(tmp_path / "b"), "--sample", "1"]) == 0
+    assert f"→ {told}" in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "a"), "--sample", "1"]) == 0
+    assert "reused" not in capsys.readouterr().out
+    sample = json.loads((tmp_path / "b/samples/demo_signs.jsonl").read_text().splitlines()[1])
+    assert told in _facts(sample["exchanges"][0])
+    results = json.loads((tmp_path / "b/results.json").read_text())
+    assert "2 answers taken from other runs (a) and not asked for." in results["notes"]
+    table = usage_table(json.loads((tmp_path / "b/run.json").read_text()), results)
+    assert table is not None
+    assert dict(zip(table.headings, table.rows[0][2], strict=True))["Answers of other runs"] == "2"
