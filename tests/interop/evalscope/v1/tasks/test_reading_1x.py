@@ -76,13 +76,20 @@ def test_benchmarks_are_listed_and_described_without_running(tmp_path: Path) -> 
     assert not index_1x.index([Root(tmp_path, is_user=False)]).entries, "elsewhere only *_adapter.py counts"
 
 
-@pytest.mark.parametrize("base", ["AgentAdapter", "AgentLoopAdapter", "BrowserGymAdapter", "FunctionCallAdapter"])
+@pytest.mark.parametrize("base", ["AgentAdapter", "AgentLoopAdapter", "BrowserGymAdapter"])
 def test_files_for_agents_are_named_with_what_is_missing(base: str, tmp_path: Path) -> None:
     path = write_adapter(tmp_path, base=base)
     (problem,) = index_1x.index([Root(tmp_path)]).problems
     assert (problem.file, problem.names) == (path, ("capitals",))
     assert problem.message.startswith(f"This is written for EvalScope 1.x's agents: its {base} ")
+    assert "does not run the loops of EvalScope's agents" in problem.message
     assert problems(path) == [problem.message]
+
+
+def test_files_that_check_one_answers_calls_are_no_agents(tmp_path: Path) -> None:
+    catalog = index_1x.index([Root(write_adapter(tmp_path, base="FunctionCallAdapter"))])
+    assert not catalog.problems
+    assert catalog.entries.keys() == {"capitals"}
 
 
 def test_a_collection_is_named_as_such(tmp_path: Path) -> None:

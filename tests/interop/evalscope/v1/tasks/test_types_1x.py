@@ -37,7 +37,7 @@ from polymeter.interop.evalscope.v1.types.performance import PerformanceMetrics
 from polymeter.interop.evalscope.v1.types.samples import Sample
 from polymeter.interop.evalscope.v1.types.scores import AggScore, Score
 from polymeter.interop.evalscope.v1.types.state import Target, TaskState
-from polymeter.interop.evalscope.v1.types.tools import ToolFunction, ToolInfo, parse_tool_call
+from polymeter.interop.evalscope.v1.types.tools import ToolCallError, ToolFunction, ToolInfo, parse_tool_call
 from polymeter.models.endpoint.media import MediaEncoder
 from polymeter.models.openai.content import ContentWriter
 from polymeter.models.openai.settings import OpenAISettings
@@ -155,8 +155,15 @@ def test_messages_become_the_engines() -> None:
     assert image.source == "https://x/y.png"
     assert audio.source == "data:audio/wav;base64," + "A" * 300
     assert (video.source, video.start_s, video.end_s) == ("/v.mp4", 1.0, 2.0)
-    with pytest.raises(DataError, match="no tools"):
-        request_messages([ChatMessageTool(content="t")])
+    error = ToolCallError(type="timeout", message="too late")
+    results = [
+        ChatMessageTool(content="t", tool_call_id="1"),
+        ChatMessageTool(content="", tool_call_id="2", error=error),
+    ]
+    assert [(one.role, one.call_id, one.text) for one in request_messages(results)] == [
+        ("tool", "1", "t"),
+        ("tool", "2", "Error: too late"),
+    ]
 
 
 def test_the_detail_of_an_image_reaches_an_endpoint() -> None:

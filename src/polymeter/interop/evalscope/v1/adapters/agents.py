@@ -1,4 +1,4 @@
-"""Adapters of agents: they are recognised, and refused with what is missing, since a request carries no tools."""
+"""Adapters of agents: they are recognised, and refused, since Polymeter does not run EvalScope's loops."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class AgentAdapter(DefaultDataAdapter):
         if self.is_refused:
             name = kwargs["benchmark_meta"].name if kwargs.get("benchmark_meta") is not None else type(self).__name__
             raise PlanError(
-                f"{name!r} is written for EvalScope 1.x's agents: it {self.needs}, and Polymeter's requests carry no "
-                "tools.",
+                f"{name!r} is written for EvalScope 1.x's agents: it {self.needs}, and Polymeter does not run the "
+                "loops of EvalScope's agents.",
                 hint="Run it with EvalScope; 'polymeter tasks' lists the benchmarks that can be run here.",
             )
         super().__init__(**kwargs)

@@ -14,7 +14,7 @@ from polymeter.interop.evalscope.v1.types.tools import ToolCall
 class FunctionCallAdapter(AgentAdapter):
     """A benchmark of calls of tools. A request that fails is no answer: its sample has no score."""
 
-    is_refused = False  # reading its prompts and scores needs no agent; asking with tools is refused by the model
+    is_refused = False  # it asks once, and needs no loop
 
     @staticmethod
     def validate_tool_call(tool_calls: Sequence[ToolCall], tools: Sequence[Mapping[str, Any]]) -> tuple[bool, str]:

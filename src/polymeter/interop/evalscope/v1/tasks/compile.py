@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from polymeter.core.acting.schemas import check_tools
 from polymeter.core.content import Image, Modality, is_image
 from polymeter.core.errors import DataError, PlanError, ScoreError, boundary, count
 from polymeter.core.format import OpenContext
@@ -27,7 +28,7 @@ from polymeter.guests import contained
 from polymeter.interop.evalscope.choices.adapters_1x import in_order_of, sample_orders
 from polymeter.interop.evalscope.tasks.index import with_protocol
 from polymeter.interop.evalscope.tasks.scoring.reduction import Reduce
-from polymeter.interop.evalscope.v1.tasks.conversion import parameters_of, request_messages
+from polymeter.interop.evalscope.v1.tasks.conversion import offered, parameters_of, request_messages
 from polymeter.interop.evalscope.v1.tasks.guest import OpenAdapter, open_adapter, settable
 from polymeter.interop.evalscope.v1.tasks.hooks import (
     compares_with_targets,
@@ -96,7 +97,7 @@ def task_of(
         score_digest: Hash of all that can change a score.
 
     Raises:
-        PlanError: if a sample has no prompt, or tools.
+        PlanError: if a sample has no prompt, or tools that no model can be offered.
         DataError: if a message cannot be shown, or no sample has a reference that its scoring needs.
     """
     adapter, samples = benchmark.adapter, benchmark.samples
@@ -131,7 +132,7 @@ def task_of(
     roles = frozenset({"judge"} if any(map(is_judged, adapters)) else ())
     return Task(
         spec=spec,
-        needs=Needs(frozenset({benchmark.kind}), modalities, roles),
+        needs=Needs(frozenset({benchmark.kind}), modalities, roles, has_tools=_has_tools(benchmark)),
         samples=rows,
         rollout=inference.rollout,
         score=partial(score_rollout, benchmark, inference),
@@ -208,16 +209,12 @@ def _modalities(benchmark: OpenAdapter) -> frozenset[Modality]:
     """The modalities of the first prompts, which must be such that they can be sent.
 
     Raises:
-        PlanError: if a sample has no prompt, or tools.
+        PlanError: if a sample has no prompt.
         DataError: if a message cannot be shown.
     """
     modalities: set[Modality] = {"text"}
     for index, sample in enumerate(benchmark.samples):
         place = f"{benchmark.name} {benchmark.subsets[index]}/{sample.id}"
-        if sample.tools:
-            raise PlanError(
-                "This sample has tools that the model may call, and Polymeter's requests carry no tools.", where=place
-            )
         if not isinstance(sample.input, list) or not sample.input:
             raise PlanError(
                 "This sample has no messages.",
@@ -228,6 +225,20 @@ def _modalities(benchmark: OpenAdapter) -> frozenset[Modality]:
             messages = request_messages(sample.input)
             modalities.update(part.modality for message in messages for part in message.parts)
     return frozenset(modalities)
+
+
+def _has_tools(benchmark: OpenAdapter) -> bool:
+    """Return whether a sample has tools that the model may call.
+
+    Raises:
+        PlanError: if no model can be offered them.
+    """
+    has_tools = False
+    for index, sample in enumerate(benchmark.samples):
+        if sample.tools:
+            check_tools(offered(sample.tools), where=f"{benchmark.name} {benchmark.subsets[index]}/{sample.id}")
+            has_tools = True
+    return has_tools
 
 
 def notes_on_targets(benchmark: OpenAdapter, *, is_begun: bool) -> Iterator[str]:

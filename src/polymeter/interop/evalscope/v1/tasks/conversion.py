@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from polymeter.core.acting.tools import Call
+from polymeter.core.acting.tools import Call, Tool, read_call
 from polymeter.core.content import Audio, Given, Image, Part, Text, Video
-from polymeter.core.errors import DataError
+from polymeter.core.errors import DataError, boundary
 from polymeter.core.guest_context import guest_context
 from polymeter.core.media.sources import is_url
 from polymeter.core.request import Generate, GenerateImage, Message, Output, RequestKind, Response
@@ -32,7 +33,7 @@ from polymeter.interop.evalscope.v1.types.outputs import (
     as_stop_reason,
 )
 from polymeter.interop.evalscope.v1.types.performance import PerformanceMetrics
-from polymeter.interop.evalscope.v1.types.tools import ToolCall, parse_tool_call
+from polymeter.interop.evalscope.v1.types.tools import ToolCall, ToolFunction, ToolInfo, parse_tool_call
 
 _SHORTEST_ENCODED = 256
 """Characters above which a text without a dot or a slash in its head is encoded bytes and no file's name."""
@@ -44,23 +45,45 @@ def request_messages(messages: Sequence[ChatMessage]) -> tuple[Message, ...]:
     """The engine's messages. Reasoning of earlier answers is not sent again.
 
     Raises:
-        DataError: if a message is the result of a tool, or has a part that cannot be shown.
+        DataError: if a message has a part that cannot be shown.
     """
     return tuple(_message(message) for message in messages)
 
 
 def _message(message: ChatMessage) -> Message:
-    if isinstance(message, ChatMessageTool):
-        raise DataError(
-            "A conversation holds the result of a tool's call, and Polymeter's requests carry no tools.",
-            hint="Write the result into a message of the user.",
-        )
+    calls = tuple(map(_call, message.tool_calls or ())) if isinstance(message, ChatMessageAssistant) else ()
+    call_id = str(message.tool_call_id) if isinstance(message, ChatMessageTool) else ""
+    if isinstance(message, ChatMessageTool) and message.error:
+        return Message("tool", (Text(f"Error: {message.error.message}"),), call_id=call_id)
     if isinstance(message.content, str):
-        return Message(message.role, (Text(message.content),))
+        return Message(message.role, (Text(message.content),), calls=calls, call_id=call_id)
     if isinstance(message, ChatMessageAssistant) and guest_context().parity.on("earlier-answers"):
-        return Message(message.role, (Text(f"\n{message.text}"),))
+        return Message(message.role, (Text(f"\n{message.text}"),), calls=calls)
     parts = [_part(part) for part in message.content if not isinstance(part, ContentReasoning)]
-    return Message(message.role, tuple(parts), is_listed=True)
+    return Message(message.role, tuple(parts), is_listed=True, calls=calls, call_id=call_id)
+
+
+def _call(call: ToolCall) -> Call:
+    """A call of an earlier turn, its arguments as EvalScope writes them into a request."""
+    return read_call(call.id, call.function.name, json.dumps(call.function.arguments))
+
+
+def offered(tools: Iterable[Any]) -> tuple[Tool, ...]:
+    """The engine's tools.
+
+    Raises:
+        DataError: if one is not described as a tool.
+    """
+    with boundary(DataError, "A tool of a sample"):
+        read = [tool if isinstance(tool, ToolInfo) else ToolInfo.model_validate(tool) for tool in tools]
+    return tuple(Tool(tool.name, tool.description, tool.parameters.model_dump(exclude_none=True)) for tool in read)
+
+
+def chosen(choice: Any) -> str:
+    """The engine's word for which tools are called."""
+    if isinstance(choice, ToolFunction):
+        return choice.name
+    return "required" if choice == "any" else str(choice or "auto")
 
 
 def _part(part: Content) -> Part:
@@ -121,12 +144,13 @@ def own_settings(config: GenerateConfig | None) -> dict[str, Any]:
     return {renamed.get(key, key): value for key, value in settings.items()}
 
 
-def model_output(response: Response, model: str) -> ModelOutput:
+def model_output(response: Response, model: str, tools: Sequence[ToolInfo] = ()) -> ModelOutput:
     """The output that an answer is, for code of authors. Images are PNG data URIs.
 
     Args:
         response: The answer, which is no error.
         model: The model's name.
+        tools: The tools that it was offered.
     """
     seconds = None if response.latency_ms is None else response.latency_ms / 1000
     usage = [output.usage for output in response.outputs if output.usage is not None]
@@ -139,11 +163,15 @@ def model_output(response: Response, model: str) -> ModelOutput:
         input_tokens=counted.input_tokens if counted else 0,
         output_tokens=counted.output_tokens if counted else 0,
     )
-    choices = [_choice(output, model, perf if number == 0 else None) for number, output in enumerate(response.outputs)]
+    choices = [
+        _choice(output, model, perf if number == 0 else None, tools) for number, output in enumerate(response.outputs)
+    ]
     return ModelOutput(model=model, choices=choices, usage=counted, time=seconds)
 
 
-def _choice(output: Output, model: str, perf: PerformanceMetrics | None) -> ChatCompletionChoice:
+def _choice(
+    output: Output, model: str, perf: PerformanceMetrics | None, tools: Sequence[ToolInfo]
+) -> ChatCompletionChoice:
     content: str | list[Content] = output.text or ""
     if output.images:
         texts: list[Content] = [ContentText(text=output.text)] if output.text else []
@@ -155,13 +183,9 @@ def _choice(output: Output, model: str, perf: PerformanceMetrics | None) -> Chat
         model=model,
         source="generate",
         perf_metrics=perf,
-        tool_calls=[_tool_call(call, number) for number, call in enumerate(output.calls)] or None,
+        tool_calls=[parse_tool_call(call.id, call.name, call.raw or "{}", tools) for call in output.calls] or None,
     )
     return ChatCompletionChoice(message=message, stop_reason=as_stop_reason(output.finish_reason))
-
-
-def _tool_call(call: Call, number: int) -> ToolCall:
-    return parse_tool_call(call.id or f"call_{number}", call.name, call.raw or "{}")
 
 
 def _data_uri(image: Any) -> str:

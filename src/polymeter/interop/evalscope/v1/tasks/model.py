@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 from polymeter.core.errors import DataError, PlanError
-from polymeter.core.request import Loglikelihood, Request, RequestKind, Response
-from polymeter.interop.evalscope.v1.tasks.conversion import model_output, parameters_of, request_messages
+from polymeter.core.request import Generate, Loglikelihood, Request, RequestKind, Response
+from polymeter.interop.evalscope.v1.tasks.conversion import (
+    chosen,
+    model_output,
+    offered,
+    parameters_of,
+    request_messages,
+)
 from polymeter.interop.evalscope.v1.types.generation import GenerateConfig
 from polymeter.interop.evalscope.v1.types.messages import ChatMessageUser
 from polymeter.interop.evalscope.v1.types.outputs import ModelOutput
@@ -98,23 +104,22 @@ class Model:
 
         Args:
             input: A text, or messages.
-            tools: Tools that the model may call; none can be sent.
+            tools: Tools that the model may call.
             tool_choice: Which of them it must call.
             config: Settings of this question.
 
         Raises:
             NeedsAnswer: if there is no answer yet.
-            DataError: if tools are given, or a message cannot be shown.
+            DataError: if a tool or a message cannot be shown.
             PlanError: if a setting is not of its type.
         """
-        if tools:
-            raise DataError(
-                "This sample has tools that the model may call, and Polymeter's requests carry no tools.",
-                hint="Benchmarks of tool calls cannot be run yet.",
-            )
         messages = [ChatMessageUser(content=input)] if isinstance(input, str) else list(input)
         settings = self._settings
         parameters = parameters_of(settings.kind, settings.generation, settings.defaults, config)
+        if tools:
+            if not isinstance(parameters, Generate):
+                raise DataError("A model that makes images calls no tools.")
+            parameters = replace(parameters, tools=offered(tools), tool_choice=chosen(tool_choice))
         plain = Request(request_messages(messages), parameters)
         number = sum(_is_same(plain, earlier) for earlier in self._asked)
         self._asked.append(plain)
@@ -122,7 +127,7 @@ class Model:
         for place, (asked, response) in enumerate(self._answered):
             if not self._is_used[place] and _is_same(asked, request):
                 self._is_used[place] = True
-                return model_output(response, self.name)
+                return model_output(response, self.name, tools or ())
         raise NeedsAnswer(request)
 
     async def generate_async(
@@ -159,7 +164,7 @@ def _is_same(one: Request, other: Request) -> bool:
         _parameters_key(one) == _parameters_key(other)
         and len(one.messages) == len(other.messages)
         and all(
-            a.role == b.role
+            (a.role, a.calls, a.call_id) == (b.role, b.calls, b.call_id)
             and len(a.parts) == len(b.parts)
             and all(_part_key(x) == _part_key(y) for x, y in zip(a.parts, b.parts, strict=True))
             for a, b in zip(one.messages, other.messages, strict=True)

@@ -16,13 +16,12 @@ from polymeter.interop.evalscope.v1.registration import FIELDS
 _REGISTER, _META = "register_benchmark", "BenchmarkMeta"
 _ENUMS = ("Tags", "OutputType", "EvalType", "HubType", "JudgeStrategy", "DataCollection", "ScoringPolicy")
 SANDBOX = "CodeExecutionSandboxMixin"
-_TOOLS = "Polymeter's requests carry no tools."
+_LOOPS = "Polymeter does not run the loops of EvalScope's agents."
 _REFUSED: Mapping[str, str] = {
-    "BrowserGymAdapter": f"its BrowserGymAdapter leads the model through a browser's session, and {_TOOLS}",
+    "BrowserGymAdapter": f"its BrowserGymAdapter leads the model through a browser's session, and {_LOOPS}",
     "AgentLoopAdapter": "its AgentLoopAdapter lets the model call tools in an environment, step after step, and "
-    f"{_TOOLS}",
-    "AgentAdapter": f"its AgentAdapter leads the model through calls of tools, and {_TOOLS}",
-    "FunctionCallAdapter": f"its FunctionCallAdapter checks how the model calls tools, and {_TOOLS}",
+    f"{_LOOPS}",
+    "AgentAdapter": f"its AgentAdapter leads the model through calls of tools, and {_LOOPS}",
 }
 """The classes of authors that cannot be run yet, with what is missing."""
 _COLLECTION = "This name belongs to Polymeter's own benchmark, which runs the files that samplers have written."
@@ -132,7 +131,7 @@ class _MetaReader(LiteralReader):
         if name:
             return f"This is written for EvalScope 1.x's agents: {_REFUSED[name]}"
         module = next((one for one in self._modules if one.startswith(_OF_AGENTS)), "")
-        return f"This is written for EvalScope 1.x's agents: it uses {module}, and {_TOOLS}" if module else ""
+        return f"This is written for EvalScope 1.x's agents: it uses {module}, and {_LOOPS}" if module else ""
 
     def _meta(self, call: ast.Call) -> ast.Call | None:
         """The call that makes the registration, if it is written there or bound to a name at the top."""

@@ -134,7 +134,10 @@ class Inference:
         run is never read for another.
         """
         outputs = [output for _, response in answered for output in response.outputs]
-        shown = [(output.text, [Image(image).content_hash() for image in output.images]) for output in outputs]
+        shown: list[Any] = [
+            (output.text, [Image(image).content_hash() for image in output.images]) for output in outputs
+        ]
+        shown += [(call.name, call.raw) for output in outputs for call in output.calls]
         return digest(repr([self.benchmark, row.id, shown]).encode(errors="replace"))[:24]
 
 
