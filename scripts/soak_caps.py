@@ -199,7 +199,7 @@ def _evaluate(url: str, task: Path, run: Path, cap: Fraction, concurrency: int) 
             roles={"judge": ModelSpec("openai", "judge", {"base_url": url})},
             output=run,
             max_cost=float(cap),
-            price=[f"{name}={own[0]}/{own[1]}" for name, own in PRICES.items()],
+            price={name: f"{own[0]}/{own[1]}" for name, own in PRICES.items()},
             concurrency=concurrency,
             timeout_s=_TIMEOUT_S,
             max_retries=8,
