@@ -103,3 +103,19 @@ def test_time_ends_between_batches(task: Path, tmp_path: Path) -> None:
     assert stopped.status == "stopped"
     n_answered = stopped.folder.read_manifest()["usage_by_role"]["model"]["MockBatch"]["requests"]
     assert 0 < n_answered == sum(model.batches) < N_ROWS, "the batch that was being computed is kept"
+
+
+def test_this_machine_costs_by_the_hour(task: Path, tmp_path: Path) -> None:
+    model = MockBatch(says, identity={"m": 1}, delay_s=0.1, batch_size=2)
+    an_hour = 3600.0  # a dollar a second
+    stopped = polymeter.evaluate(model, str(task), output=tmp_path / "run", max_cost=0.5, gpu_price=an_hour)
+    assert stopped.status == "stopped"
+    spent = budget(stopped)["spent"]
+    assert 0 < spent["cost_machine"] == spent["cost"] <= 0.5
+    assert "this machine's time takes more" in stopped.folder.read_manifest()["sessions"][-1]["reason"]
+    n_before = sum(model.batches)
+    whole = polymeter.resume(tmp_path / "run", model=model, max_cost=500)
+    assert whole.status == "complete"
+    assert sum(model.batches) == N_ROWS > n_before
+    assert budget(whole)["spent"]["cost"] > spent["cost"]
+    assert "Cap on costs" in whole.report.read_text("utf-8")

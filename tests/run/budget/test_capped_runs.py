@@ -14,6 +14,9 @@ from polymeter import evaluate, resume, score
 from polymeter.api.result import RunResult
 from polymeter.core.errors import PlanError
 from polymeter.core.model import ModelSpec
+from polymeter.core.records.progress import Silence
+from polymeter.core.request import Output, Response, Usage
+from polymeter.models.mock import MockEndpoint
 from polymeter.run.dispatch.endpoint import dispatcher as endpoint_lane
 from tests.helpers.fault_server import FaultServer
 from tests.helpers.fault_weather import Latency, Weather
@@ -222,3 +225,79 @@ def test_an_answer_without_limit_is_refused_before_anything_is_sent(server: Faul
     assert "Task 'facts' asks openai:fault for an answer of any length" in str(caught.value)
     assert "max_new_tokens" in str(caught.value)
     assert server.stats.requests == 0
+
+
+def test_repeats_that_are_joined_are_reserved_and_settled_together(
+    server: FaultServer, task: Path, tmp_path: Path
+) -> None:
+    args = {"base_url": server.base_url, "join_repeats": True}
+    server.weather = Weather(Latency("uniform", 0.002), {"internal": 0.2, "rate_limit": 0.2}, seed=5, keeps_bill=True)
+    options: dict[str, Any] = {"price": PRICE, "repeats": 3, "concurrency": 4}
+    judge = ModelSpec("openai", "judge", {"base_url": server.base_url})
+    cap = Fraction(3, 10)
+    result = evaluate(
+        "openai:fault",
+        [str(task)],
+        model_args=args,
+        roles={"judge": judge},
+        output=tmp_path / "run",
+        max_cost=float(cap),
+        **options,
+    )
+    assert charged(server) <= cap
+    for _ in range(20):
+        if result.status == "complete":
+            break
+        cap *= 2
+        result = resume(tmp_path / "run", max_cost=float(cap))
+        assert charged(server) <= cap
+    assert result.status == "complete"
+
+
+def test_two_addresses_of_a_model_share_a_cap(task: Path, tmp_path: Path) -> None:
+    with FaultServer(CALM) as first, FaultServer(CALM) as second:
+        stopped = evaluate(
+            "openai:fault",
+            [str(task)],
+            model_args={"base_url": f"{first.base_url},{second.base_url}"},
+            roles={"judge": ModelSpec("openai", "judge", {"base_url": first.base_url})},
+            output=tmp_path / "run",
+            max_tokens=5000,
+        )
+        assert stopped.status == "stopped"
+        assert charged_tokens(first) + charged_tokens(second) <= 5000
+
+
+def test_what_the_settings_add_to_every_request_is_reserved_too(
+    server: FaultServer, task: Path, tmp_path: Path
+) -> None:
+    args = {"base_url": server.base_url, "extra_body": {"padding": "x" * 4_000}}
+    judge = ModelSpec("mock", "", {"answer": "A"})
+    stopped = evaluate(
+        "openai:fault", [str(task)], model_args=args, output=tmp_path / "run", max_tokens=30_000, roles={"judge": judge}
+    )
+    assert stopped.status == "complete"
+    assert 10_000 < charged_tokens(server) <= manifest(stopped)["budget"]["spent"]["tokens"] <= 30_000
+
+
+def test_answers_beyond_their_bound_are_noted_and_more_is_reserved(task: Path, tmp_path: Path) -> None:
+    notes: list[str] = []
+
+    class Noted(Silence):
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    model = MockEndpoint(lambda request: Response((Output(text="x", usage=Usage(1_500, 100)),)), identity={"m": 1})
+    judge = MockEndpoint(lambda request: "A", identity={"j": 1})
+    stopped = evaluate(
+        model,
+        [str(task)],
+        output=tmp_path / "run",
+        max_tokens=6_000,
+        concurrency=1,
+        progress=Noted(),
+        roles={"judge": judge},
+    )
+    assert stopped.status == "stopped"
+    assert any("times the tokens or cost that its request can have" in note for note in notes)
+    assert manifest(stopped)["budget"]["spent"]["tokens"] <= 6_000

@@ -5,12 +5,13 @@ its endpoints.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from polymeter.core.names.stable_names import OWN_PROMPT_ROLE, SESSION_DISPATCHERS
-from polymeter.report.formatting import clean, clip, count, duration, moment, one_line
+from polymeter.core.records.usage import Cost
+from polymeter.report.formatting import clean, clip, count, duration, moment, money, one_line
 from polymeter.report.run.replicas import replica_lines, replica_summary
 from polymeter.report.run.usage_table import token_facts
 from polymeter.store.exports.imported import IMPORTED, imported_from
@@ -28,6 +29,13 @@ _REASONS = {
     "rate limits": "lowered after rate limits",
     "failures": "lowered after failures",
     "no faster": "lowered: more were not faster",
+}
+
+_CAP_NAMES = {"cost": "costs", "tokens": "tokens", "seconds": "time"}
+_CAPPED: Mapping[str, Callable[[float], str]] = {
+    "cost": lambda dollars: money(Cost(dollars, dollars)),
+    "tokens": lambda tokens: f"{tokens:,}",
+    "seconds": duration,
 }
 
 
@@ -70,6 +78,7 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     if results.get("parity"):
         facts.append(("Parity", str(results["parity"])))
     facts += token_facts(manifest, results).items()
+    facts += caps(manifest)
     if (manifest.get("cache") or {}).get("hits"):
         facts.append(("From cache", count(int(manifest["cache"]["hits"]), "answer")))
     facts += [
@@ -84,6 +93,20 @@ def headline(manifest: Mapping[str, Any], results: Mapping[str, Any]) -> Headlin
     model = (manifest.get("model") or {}).get("name") or results.get("model") or "?"
     mark = _EARLY.get(str(results.get("run_status"))) or _MARKS.get(str(results.get("status")), "")
     return Headline(one_line(str(model)), mark, tuple((k, one_line(v)) for k, v in facts))
+
+
+def caps(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The caps of a run, each with what was spent of it. A part of that is an upper bound, if answers did not state
+    it.
+    """
+    budget = manifest.get("budget") or {}
+    spent = budget.get("spent") or {}
+    for name, cap in (budget.get("caps") or {}).items():
+        words, own = _CAPPED.get(name), spent.get(name)
+        if words is not None and own is not None:
+            unknown = spent.get(f"{name}_unknown")
+            bound = f", of which up to {words(unknown)} were not stated" if unknown else ""
+            yield f"Cap on {_CAP_NAMES[name]}", f"{words(own)} of {words(cap)}{bound}"
 
 
 def provenance(manifest: Mapping[str, Any]) -> list[Section]:

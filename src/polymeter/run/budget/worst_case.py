@@ -22,8 +22,10 @@ from polymeter.run.budget.amounts import Amount, picodollars
 from polymeter.run.budget.caps import Caps
 from polymeter.run.schedule.recorder import sent_media
 
-SMALL = ModelUsage(input=256, output=16, requests=1)
-"""The most that a small request costs, which shows that an endpoint is there: a word, its template, and 16 tokens."""
+SMALL = ModelUsage(output=16, requests=1, audio=0, image=0, image_output=0)
+"""The answer of a small request, which shows that an endpoint is there."""
+_SMALL_INPUT = 560
+"""The most tokens of its prompt: a word, and what a template may put around it."""
 _AROUND_TOOLS = 1024
 """Tokens that a provider puts around tools: Anthropic states up to 804."""
 _WAYS = 3
@@ -40,6 +42,7 @@ class Tariff:
         caps: The caps.
         tiers: Its prices by service tier; empty: its requests cost nothing by themselves.
         rule: How its tokens are counted.
+        n_beside: The most tokens of what the model's settings add to every request.
     """
 
     model: Model
@@ -47,11 +50,14 @@ class Tariff:
     caps: Caps
     tiers: Mapping[str, Rates]
     rule: TokenRule
+    n_beside: int = 0
 
     @classmethod
     def of(cls, model: Model, name: str, caps: Caps, tiers: Mapping[str, Rates]) -> Tariff:
         """The tariff of a model."""
-        return cls(model, name, caps, tiers, token_rule(model))
+        body = model.identity.get("extra_body") if model.traits.is_endpoint else None
+        n_beside = len(json.dumps(body, default=str)) if body else 0
+        return cls(model, name, caps, tiers, token_rule(model), n_beside)
 
     @property
     def rates(self) -> Rates | None:
@@ -60,7 +66,9 @@ class Tariff:
 
     def small(self, n: int = 1) -> Amount:
         """The most that some small requests can cost."""
-        return Amount() if not self.caps.counts_requests else self._amount(SMALL).scaled(n)
+        if not self.caps.counts_requests:
+            return Amount()
+        return self._amount(replace(SMALL, input=_SMALL_INPUT + self.n_beside)).scaled(n)
 
     def worst_of(self, asked: Sequence[Request | OwnPrompt]) -> Amount:
         """The most that one try of a request can cost, or of repeats that are sent together.
@@ -97,7 +105,7 @@ class Tariff:
     def _most(self, request: Request) -> ModelUsage:
         """The most that one request can use."""
         parameters = request.parameters
-        tokens = request_tokens(request, self.rule).upper + _tools_upper(request)
+        tokens = request_tokens(request, self.rule).upper + _tools_upper(request) + self.n_beside
         sent = sent_media(request)
         usage = ModelUsage(
             input=tokens,
@@ -232,11 +240,13 @@ def _tier_in(response: Response) -> str:
 
 
 def _tools_upper(request: Request) -> int:
-    """The most tokens of the tools of a request, and of the calls in its conversation."""
+    """The most tokens of the tools and further fields of a request, and of the calls in its conversation."""
     tools = request.parameters.tools if isinstance(request.parameters, Generate) else ()
     told = [asdict(tool) for tool in tools]
     told += [asdict(call) for message in request.messages for call in message.calls]
     told += [dict(message.carried) for message in request.messages if message.carried]
+    if not isinstance(request.parameters, Loglikelihood) and request.parameters.extra.get("extra_body"):
+        told.append(request.parameters.extra["extra_body"])
     return len(json.dumps(told, default=str)) + _AROUND_TOOLS if told else 0
 
 
