@@ -115,7 +115,7 @@ def test_a_cost_that_the_provider_states_wins(tmp_path: Path) -> None:
     assert table is not None
     assert table.rates == (
         "openai:big: as the provider states it.",
-        "openai:small: a million tokens cost $0.25 of prompts and $1 of answers (--price).",
+        "openai:small: $0.25 for a million tokens of prompts, $1 of answers (--price).",
     )
 
 

@@ -55,7 +55,7 @@ _RUN = ("run", "track")
 _CAPPED = (*_RUN, "resume", "score", "pairwise")
 SETTINGS = "settings file"
 """Stands among the commands of an option that a settings file may have."""
-_PRICED = (*_RUN, "resume", "score", "pairwise", SETTINGS)
+_PRICED = (*_RUN, "resume", "score", "pairwise")
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,11 @@ def tracked_run(result: RunResult, further: Mapping[str, Path] | None = None) ->
             for (role, model), counts in result.usage.items()
             for name, value in counts.document().items()
             if isinstance(value, (int, float))
+        }
+        | {
+            f"usage/{role}/{model}/cost": counts.cost.low
+            for (role, model), counts in result.usage.items()
+            if counts.cost.low is not None and counts.cost.low == counts.cost.high
         },
     )
 

@@ -112,9 +112,9 @@ def rate_lines(manifest: Mapping[str, Any], usage: UsageByRole) -> Iterator[str]
         elif model in rates and own.stated < own.requests:
             of = rates[model]
             origin = f"{of.source} {of.version}".strip()
-            prices = [(of.input, "prompts"), (of.output, "answers")]
-            listed = " and ".join(f"${price:g} of {what}" for price, what in prices if price is not None)
-            yield f"{name}: a million tokens cost {listed or 'nothing'} ({origin})."
+            prices = [(of.input, "prompts"), (of.cached_read, "cached prompts"), (of.output, "answers")]
+            listed = ", ".join(f"${price:g} of {what}" for price, what in prices if price is not None)
+            yield f"{name}: {listed.replace(' of ', ' for a million tokens of ', 1) or 'other prices'} ({origin})."
 
 
 def counted(usage: ModelUsage, name: str) -> str:
