@@ -18,9 +18,9 @@ def typing(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyte
 def test_prices_are_flags_of_commands(typing: Typing) -> None:
     typing.write({"p.yaml": "mock: {input: 2, output: 8}\n"})
     run = "run --model mock --tasks demo_signs --limit 3"
-    assert "cost     $0.00012" in (done := typing(f"{run} --output a --prices p.yaml")).out, done.out
+    assert "cost     $0.000084" in (done := typing(f"{run} --output a --prices p.yaml")).out, done.out
     assert "cost" not in typing(f"{run} --output b").out
-    assert "cost     $0.000061" in (done := typing("score a --output c --price mock=1/4")).out, done.out
+    assert "cost     $0.000042" in (done := typing("score a --output c --price mock=1/4")).out, done.out
     for wrong, what in (
         ("--price mock=1/4 --price mock=2/4", "'mock' is given twice"),
         ("--price mock", "is not a price"),

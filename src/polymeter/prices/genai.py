@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Any
 
 from polymeter.core.errors import PlanError, did_you_mean
-from polymeter.core.records.rates import Rates, RateStep
+from polymeter.core.records.rates import SNAPSHOT, Rates, RateStep
 from polymeter.prices.amounts import checked_price
 from polymeter.prices.priced_model import PricedModel
 
@@ -146,7 +146,7 @@ class Snapshot:
         if own is None:
             return {}
         names = (own.id, *(own.fallback_model_providers or ()))
-        maker = _Maker("genai-prices", self.version, "genai-prices", is_checked=False)
+        maker = _Maker(SNAPSHOT, self.version, SNAPSHOT, is_checked=False)
         for one in self.providers:
             if one.id in names and one.id not in self.read:
                 self.read[one.id] = maker.provider(_plain(one))

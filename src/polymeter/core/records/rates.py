@@ -14,6 +14,8 @@ from polymeter.core.records.usage import Cost, ModelUsage
 MILLION = 1_000_000
 RATES = "rates"
 """The key of the rates in the record of a part of a run."""
+SNAPSHOT = "genai-prices"
+"""The source of rates that no user has given."""
 ANY_TIER = "*"
 """The tier of prices that apply to every service tier."""
 _STANDARD_TIERS = ("standard", "default", "auto", "on_demand")

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from polymeter.core.records.rates import RATES, Rates, at_tier
+from polymeter.core.records.rates import RATES, SNAPSHOT, Rates, at_tier
 from polymeter.core.records.usage import COUNTS, MACHINE, MODEL_ROLE, PRICED_APART, Cost, ModelUsage, UsageByRole
 from polymeter.core.text.codec import parse_json
 from polymeter.store.folder import RunFolder
@@ -233,23 +233,26 @@ _NOTHING_BILLED = _Billed()
 
 
 class _RatesOfParts:
-    """The rates by which the answers of each part of a run are charged. Answers of a part that kept none are charged by
-    those of the newest part that has some for their model.
+    """The rates by which the answers of each part of a run are charged: those that a user gave when the run was scored
+    again, else those of the part, else those of the newest part that has some for their model.
     """
 
     def __init__(self, parts: Mapping[int, Session]) -> None:
         self._of_part: dict[tuple[int | None, str], dict[str, Rates]] = {}
         self._newest: dict[str, dict[str, Rates]] = {}
+        self._given_later: dict[str, dict[str, Rates]] = {}
         for number, part in sorted(parts.items(), key=lambda one: str(one[1].facts.get("started") or "")):
             for entry in (part.facts.get(RATES) or {}).values():
                 tiers = {tier: Rates.of_document(rates) for tier, rates in entry["tiers"].items()}
                 self._of_part[number, entry["fingerprint"]] = self._newest[entry["fingerprint"]] = tiers
+                if part.facts.get("kind") == "score" and all(one.source != SNAPSHOT for one in tiers.values()):
+                    self._given_later[entry["fingerprint"]] = tiers
 
     def of(self, model: str, part: int | None, tier: str) -> Rates | None:
         """The rates of an answer, by the fingerprint of its model; ``None`` if they are unknown."""
         if not self._newest:
             return None
-        tiers = self._of_part.get((part, model)) or self._newest.get(model) or {}
+        tiers = self._given_later.get(model) or self._of_part.get((part, model)) or self._newest.get(model) or {}
         return at_tier(tiers, tier)
 
 
