@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard, TypeVar
 
 from polymeter.core.errors import DataError, PolymeterError, boundary
-from polymeter.core.machine.opened_files import FileState, Noted, is_own_file, note, noting, read_file, remember_digest
+from polymeter.core.machine.opened_files import (
+    FileState,
+    Noted,
+    digest_of_file,
+    is_own_file,
+    note,
+    noting,
+    read_file,
+    remember_digest,
+)
 from polymeter.core.media.image_headers import grey_bits, is_plain_file, is_turned, stated_size
 from polymeter.core.media.pixels import check_pixels, opened_image
 from polymeter.core.media.showing import SHOWING_VERSION, AudioRule, ImageRule, MediaRule, VideoRule, stated_of_content
@@ -428,7 +437,9 @@ class _Carried:
     def _source_hash(self) -> str:
         """Hex digest of the source, which is remembered unless the source is a file: that may change."""
         if isinstance(self.source, (str, Path)):
-            return media_hash(self.source)
+            # A long video is asked about many times: it is read for this once.
+            known = None if is_url(self.source) else digest_of_file(on_disk(str(self.source)))
+            return media_hash(self.source) if known is None else known
         if self._memo.content_hash is None:
             self._memo.content_hash = media_hash(self.source)
         return self._memo.content_hash

@@ -206,6 +206,17 @@ def remember_digest(state: FileState, digest: str) -> None:
     _remember((state.path, state.size, state.mtime_ns), digest)
 
 
+def digest_of_file(path: str) -> str | None:
+    """The digest of a file, which is read once as long as its size and time of modification stay the same; ``None`` if
+    it cannot be read, or is not a regular file.
+    """
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return _digest_of(os.path.abspath(path), found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+
 def content_mark(path: str) -> str:
     """Return a stand-in for the content of a file: its digest; of a very large one, size and time of modification."""
     found = os.stat(path)
