@@ -56,7 +56,7 @@ def test_a_model_that_answers_a_scores_the_share_of_keys_there(
     chosen = kit.values(run, "choice")
     assert chosen["consistency"] == 0
     assert [chosen[f"at {letter}"] for letter in "ABCD"] == [1, 0, 0, 0]
-    assert [chosen[f"bias at {letter}"] for letter in "ABCD"] == pytest.approx([0.75, -0.25, -0.25, -0.25])
+    assert [*kit.values(run, "choice_bias").values()] == pytest.approx([0.75, -0.25, -0.25, -0.25])
 
 
 def test_a_model_that_chooses_by_content_is_consistent(quiz: tuple[str, str, dict[str, Any]], tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_a_model_that_chooses_by_content_is_consistent(quiz: tuple[str, str, dic
     assert found["order 1"] == found["order 2"] == found["none"] == found["all orders"]
     chosen = kit.values(run, "choice")
     assert chosen["consistency"] == 1
-    assert [chosen[f"bias at {letter}"] for letter in "ABCD"] == pytest.approx([0] * 4)
+    assert [*kit.values(run, "choice_bias").values()] == pytest.approx([0] * 4)

@@ -26,11 +26,11 @@ _OF_ORDER = re.compile(
 ALL_ORDERS, ORDER_SD, ORDER_SPREAD = "all orders", "order sd", "order spread"
 """The filters of estimates over orders: the share of questions that are right in all of them, the standard deviation of
 the results of the orders, and the part of it that sampling does not explain."""
-CHOICE = "choice"
-"""The metric of what was chosen, whether right or wrong."""
-CONSISTENCY, UNREAD, AT, BIAS_AT = "consistency", "unread", "at ", "bias at "
-"""Its filters; the last two stand before the letter of a place."""
-_OF_CHOICES = re.compile(rf"(?:{CONSISTENCY}|{UNREAD}|(?:{AT}|{BIAS_AT})[A-Z]+)(?:/repeat [1-9][0-9]*)?")
+CHOICE, CHOICE_BIAS = "choice", "choice_bias"
+"""The metrics of what was chosen, whether right or wrong, and of how much the place decided that."""
+CONSISTENCY, UNREAD, AT = "consistency", "unread", "at "
+"""Their filters; the last one stands before the letter of a place."""
+_OF_CHOICES = re.compile(rf"(?:{CONSISTENCY}|{UNREAD}|{AT}[A-Z]+)(?:/repeat [1-9][0-9]*)?")
 _ORDER_ESTIMATE = re.compile(
     rf"(?:(?P<filter>.*)/)?(?:order [1-9][0-9]*|{ALL_ORDERS}|{ORDER_SD}|{ORDER_SPREAD})", re.DOTALL
 )
@@ -89,7 +89,7 @@ def is_of_part(name: str) -> bool:
 
 def is_of_choices(key: Key) -> bool:
     """Return whether a value is about what was chosen, right or wrong, and so is no score."""
-    return key[0] == CHOICE and _OF_CHOICES.fullmatch(key[1]) is not None
+    return key[0] in (CHOICE, CHOICE_BIAS) and _OF_CHOICES.fullmatch(key[1]) is not None
 
 
 def own_filter(name: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from polymeter.core.records.attempts import (
     ALL_ORDERS,
+    CHOICE_BIAS,
     CONSISTENCY,
     ORDER_SD,
     ORDER_SPREAD,
@@ -22,6 +23,7 @@ from polymeter.core.records.attempts import (
     is_of_part,
     orders_in,
 )
+from polymeter.core.records.spread import UNBOUNDED, Bounds
 from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.core.text.codec import is_nan
 from polymeter.run.permuting.scoring import ORDERS, score_of_order
@@ -58,7 +60,7 @@ def reduce_orders(
         context: The context of the reduction.
         further_subsets: The subsets of a row besides its own (``Task.further_subsets``).
     """
-    found = over_questions(rows, _numbers, context.seed, further_subsets)
+    found = over_questions(rows, _numbers, context.seed, further_subsets, _bounds)
     spreads = _spreads(rows, further_subsets)
     orders = [RowsOfVariant(rows, number, ORDERS, score_of_order) for number in range(k)]
     each = reduce_variants(reduce, orders, context)
@@ -68,6 +70,12 @@ def reduce_orders(
         (one for one in found.values() if is_of_choices((one.metric, one.filter))), key=lambda one: bool(one.subset)
     )
     return [*behind, *(replace(one, higher_is_better=True if one.filter == CONSISTENCY else None) for one in chosen)]
+
+
+def _bounds(key: MetricKey) -> Bounds:
+    if not is_of_choices(key):
+        return UNBOUNDED
+    return (-1.0, 1.0) if key[0] == CHOICE_BIAS else (0.0, 1.0)
 
 
 def _numbers(score: Score) -> dict[MetricKey, Any]:

@@ -10,8 +10,8 @@ from typing import Any
 from polymeter.core.records.attempts import (
     ALL_ORDERS,
     AT,
-    BIAS_AT,
     CHOICE,
+    CHOICE_BIAS,
     CONSISTENCY,
     UNREAD,
     are_shares,
@@ -90,7 +90,7 @@ def _choice_values(texts: Sequence[str], chosen: Sequence[_ChosenPlace]) -> dict
     """Return what was chosen, right or wrong.
 
     ``consistency`` is 1 if the same content was chosen in all orders. ``at A`` is the share of orders in which the
-    first place was chosen. ``bias at A`` is the difference to the share that is expected: that of a model that makes
+    first place was chosen. Its bias is the difference to the share that is expected: that of a model that makes
     the same choices, each in an order drawn from those asked, and so prefers no place. Choices that could not be read
     have no place.
     """
@@ -106,7 +106,7 @@ def _choice_values(texts: Sequence[str], chosen: Sequence[_ChosenPlace]) -> dict
         share = sum(own == place for _, own in read) / len(read)
         expected = sum(one.order[place] == content for one in chosen for content in contents)
         values[CHOICE, f"{AT}{label}"] = share
-        values[CHOICE, f"{BIAS_AT}{label}"] = share - expected / len(chosen) / len(read)
+        values[CHOICE_BIAS, f"{AT}{label}"] = share - expected / len(chosen) / len(read)
     return values
 
 

@@ -14,14 +14,16 @@ from typing import Any
 from polymeter.core.errors import PolymeterError
 from polymeter.core.identity import seed_for
 from polymeter.core.metric import Aggregation
+from polymeter.core.records.spread import UNBOUNDED, Bounds
 from polymeter.core.request import Response
-from polymeter.core.task import ReduceContext, Result, Score, ScoredRow
+from polymeter.core.task import MetricKey, ReduceContext, Result, Score, ScoredRow
 from polymeter.run.variants.scoring import VariantKind
 from polymeter.stats import MetricPlan, RowReduction
 
 ResultKey = tuple[str, str, tuple[str, ...]]
 Reduce = Callable[[Iterable[ScoredRow], ReduceContext], list[Result]]
 FurtherSubsets = Callable[[int], Sequence[tuple[str, ...]]]
+BoundsOf = Callable[[MetricKey], Bounds]
 ScoreOf = Callable[[Score, int], Score]
 """From the score of a sample and the number of a variant to the score of that variant."""
 _MEAN = Aggregation("mean", lambda values: math.fsum(values) / len(values), "mean")
@@ -93,6 +95,7 @@ def over_questions(
     values_of: Callable[[Score], Mapping[tuple[str, str], Any]],
     seed: int,
     further_subsets: FurtherSubsets | None,
+    bounds_of: BoundsOf = lambda key: UNBOUNDED,
 ) -> dict[ResultKey, Result]:
     """Return the means over questions of their values, for the whole task and for each subset. A question with a NaN is
     left out of that mean, and its ``n`` is smaller.
@@ -102,14 +105,15 @@ def over_questions(
         values_of: Returns the numbers of a question, of a score.
         seed: For resampling.
         further_subsets: The subsets of a row besides its own (``Task.further_subsets``).
+        bounds_of: Returns the range of a value, by its key.
     """
-    whole = _means()
+    whole = _means(bounds_of)
     grouped: dict[str, RowReduction] = {}  # rows may be in a subset of each column
     for row in rows:
         score = None if row.score is None else replace(row.score, values=values_of(row.score))
         whole.add(score, row.subset, row.cluster, row.id)
         for path in further_subsets(row.index) if further_subsets is not None else ():
-            grouped.setdefault(path[0], _means()).add(score, path, row.cluster, row.id)
+            grouped.setdefault(path[0], _means(bounds_of)).add(score, path, row.cluster, row.id)
     results = [one for reduction in grouped.values() for one in reduction.results(seed) if one.subset]
     return {(one.metric, one.filter, one.subset): one for one in [*results, *whole.results(seed)]}
 
@@ -221,5 +225,5 @@ def is_close(value: Any, other: Any) -> bool:
     )
 
 
-def _means() -> RowReduction:
-    return RowReduction((), lambda key: MetricPlan(*key, _MEAN, None))
+def _means(bounds_of: BoundsOf) -> RowReduction:
+    return RowReduction((), lambda key: MetricPlan(*key, _MEAN, None, bounds_of(key)))
