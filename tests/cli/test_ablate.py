@@ -87,6 +87,14 @@ def test_what_is_refused(typing: Typing, words: str, said: str) -> None:
     assert not (typing.folder / "runs/one-no-image").exists()
 
 
+def test_a_cap_stops_an_ablation_and_a_higher_one_continues_it(typing: Typing) -> None:
+    stopped = typing("ablate runs/one --how no-image --max-time 0.000001s -q")
+    assert stopped.code == 1
+    assert "no-image has not ended (status stopped)" in stopped.out
+    assert "page" not in stopped.out
+    assert typing("ablate runs/one --how no-image --max-time 1h -q").code == 0
+
+
 def test_a_report_and_a_viewer_mark_what_was_answered_blind(typing: Typing) -> None:
     results = (typing.folder / "runs/one/results.json").read_bytes()
     samples = (typing.folder / "runs/one/samples/leaky.jsonl").read_bytes()

@@ -52,10 +52,10 @@ SPEED = "Speed and failures"
 COSTS = "Costs"
 OUTPUT = "Output"
 _RUN = ("run", "track")
-_CAPPED = (*_RUN, "resume", "score", "pairwise")
+_CAPPED = (*_RUN, "resume", "score", "pairwise", "ablate")
 SETTINGS = "settings file"
 """Stands among the commands of an option that a settings file may have."""
-_PRICED = (*_RUN, "resume", "score", "pairwise")
+_PRICED = (*_RUN, "resume", "score", "pairwise", "ablate")
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,8 @@ def ablate(  # noqa: PLR0913  (callers name them)
         model_args: As for ``resume``.
         progress: Receives progress; default: none.
         command: The command to record.
-        **options: Fields of ``polymeter.RunOptions`` that cannot change a result, as for ``resume``.
+        **options: Fields of ``polymeter.RunOptions`` for each ablation: ``allow_generated_code``, which must be said
+            again, caps (``max_cost``, ``max_tokens``, ``max_time_s``; default: those of the run), and prices.
 
     Raises:
         PlanError: if the run cannot be run again as it was, or none of its tasks can be asked so.

@@ -28,6 +28,7 @@ _NOT_TAKEN_OVER = {
     "is_strict": False,
     "is_strict_resume": False,
     "retry_errors": None,
+    "pilot": None,
     "publish": "",
     "journal_dir": None,
     "reuse": (),

@@ -98,7 +98,7 @@ def troubles(document: Mapping[str, Any]) -> Iterator[str]:
         elif one["status"] == "unscored":
             yield f"{one['how']}: no sample has a score: {one_line(one['reason'])}"
         elif one["status"] != "complete":
-            reason = f": {one_line(one['reason'])}" if one["reason"] else ""
+            reason = f": {one_line(one['reason']).rstrip('.')}" if one["reason"] else ""
             yield f"{one['how']} has not ended (status {one['status']}){reason}. The same command continues it."
         for why in one["skipped"].values():
             yield f"{one['how']}: {one_line(why)}"
