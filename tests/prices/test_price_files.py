@@ -124,6 +124,18 @@ def test_a_file_of_litellm(tmp_path: Path) -> None:
     assert tiers(tmp_path, LITELLM, PricedModel("openai", "gpt-4o", "https://gateway.example/v1")) == {}
 
 
+def test_the_own_file_of_litellm_has_prices_that_no_run_counts(tmp_path: Path) -> None:
+    odd = {"input_cost_per_tokn": 1, "computer_use_input_cost_per_1k_tokens": 3, "input_cost_per_page": 0.1}
+    dear = {"litellm_provider": "openai", "input_cost_per_token": 5.0}
+    found = tiers(tmp_path, {**LITELLM, "odd": odd, "dear": dear}, name="m.json")
+    assert found[""].input == pytest.approx(2.5)
+    with pytest.raises(PlanError, match="'input_cost_per_token' of 'dear' is 5 for one token"):
+        tiers(tmp_path, {**LITELLM, "dear": dear}, PricedModel("openai", "dear", GPT.base_url), name="m.json")
+    without_description = {name: entry for name, entry in LITELLM.items() if name != "sample_spec"}
+    with pytest.raises(PlanError, match="is of an unknown unit"):
+        tiers(tmp_path, {**without_description, "odd": odd}, name="m.json")
+
+
 def provider(prices: Any = "{input_mtok: 1, output_mtok: 2}", match: str = "{equals: m}", more: str = "") -> str:
     return f"id: openai\nmodels:\n  - id: m\n    match: {match}\n    prices: {prices}\n{more}"
 

@@ -35,12 +35,12 @@ _OTHER = {
 """Prices of other units."""
 _STEP = re.compile(r"(?P<name>.+)_above_(?P<start>\d+)k_tokens")
 _TIERS = ("flex", "priority")
-_UNKNOWN_UNIT = re.compile("million|thousand|mtok|ktok|1[km]")
-"""In the names of prices that litellm does not have."""
-_TYPO = 2
+_UNKNOWN_UNIT = re.compile(r"(?:input|output)_cost_per_.*(?:million|thousand|mtok|ktok|1[km]_)")
+"""Names of prices that litellm does not have."""
+_TYPO = 1
 """So many letters of a name may be wrong: the names of two prices differ in more."""
 _DESCRIPTION = "sample_spec"
-"""The entry of litellm's file that describes the others."""
+"""The entry of litellm's own file that describes the others."""
 
 
 def is_litellm(content: Any) -> bool:
@@ -52,6 +52,9 @@ def is_litellm(content: Any) -> bool:
 
 class LitellmPrices:
     """The prices of a file of litellm.
+
+    Every entry of a file that a user wrote is checked at once. litellm's own file has thousands, with prices of which a
+    run has nothing to count, so only the entry of a model is.
 
     Args:
         entries: The models, by name.
@@ -65,17 +68,27 @@ class LitellmPrices:
     def __init__(self, entries: Mapping[str, Any], *, source: str, version: str) -> None:
         self._source = source
         self._version = version
-        self._models: dict[str, tuple[str, dict[str, Rates]]] = {}
+        self._is_users = _DESCRIPTION not in entries
+        self._models: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for name, entry in entries.items():
             if name == _DESCRIPTION:
                 continue
             if not isinstance(entry, Mapping):
                 raise PlanError(f"The entry of {name!r} is not a mapping.", where=source)
-            self._models[name] = str(entry.get("litellm_provider") or ""), self._read(name, entry)
+            self._models[name] = str(entry.get("litellm_provider") or ""), entry
+            if self._is_users:
+                self._read(name, entry)
 
     def tiers(self, model: PricedModel, at: date) -> Mapping[str, Rates]:
-        """Return the rates of a model, by service tier."""
-        return next((tiers for name, (seller, tiers) in self._models.items() if model.is_called(name, seller)), {})
+        """Return the rates of a model, by service tier.
+
+        Raises:
+            PlanError: if one of its prices is not possible.
+        """
+        for name, (seller, entry) in self._models.items():
+            if model.is_called(name, seller):
+                return self._read(name, entry)
+        return {}
 
     def _read(self, name: str, entry: Mapping[str, Any]) -> dict[str, Rates]:
         standard = Rates(source=self._source, version=self._version)
@@ -107,7 +120,7 @@ class LitellmPrices:
             if field is not None:
                 if entry[key] is not None:
                     yield key, tier, field, int(step["start"]) * 1000 if step else 0
-            elif "cost" in base:
+            elif "cost" in base and self._is_users:
                 self._refuse_unknown(base, name)
 
     def _refuse_unknown(self, key: str, name: str) -> None:
