@@ -252,6 +252,16 @@ def test_without_a_pilot_money_is_bounded_by_the_token_limit(typed: Typing) -> N
         assert stub.received == []
 
 
+def test_an_image_costs_its_price_or_an_unknown_number_of_tokens(typed: Typing) -> None:
+    tokens = document(typed("cost --model mock --tasks demo_t2i --limit 3 --price mock=1/1 --json"))["total"]
+    assert tokens["output_tokens"] == {"expected": None, "low": 0, "high": None}
+    assert tokens["total_cost"]["high"] is None
+    prices = {"mock": {"input_cost_per_token": 1e-6, "output_cost_per_token": 0, "output_cost_per_image": 0.04}}
+    typed.write({"prices.json": json.dumps(prices)})
+    images = document(typed("cost --model mock --tasks demo_t2i --limit 3 --prices prices.json --json"))["total"]
+    assert images["requests"]["expected"] * 0.04 == pytest.approx(images["total_cost"]["expected"], rel=0.01)
+
+
 def test_a_judge_has_a_share(typed: Typing) -> None:
     typed.write({"judged.py": JUDGED})
     with OpenAIStub(said) as stub:

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-Basis = str
-"""The origin of an estimate, in words: ``a pilot of 20 samples``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -65,7 +62,7 @@ class TaskNeeds:
         n_asked: How many of them are asked already.
         needs: By name in ``QUANTITIES``: the whole need, with what is used already.
         seconds: The time that is left; rough.
-        basis: The origin of what is not known from the prompts; empty: it is not needed.
+        basis: The origin of what is not known from the prompts, as a sentence without its stop.
         notes: What a reader should know.
     """
 
@@ -74,7 +71,7 @@ class TaskNeeds:
     n_asked: int
     needs: Mapping[str, Span]
     seconds: Span = UNKNOWN
-    basis: Basis = ""
+    basis: str = ""
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:

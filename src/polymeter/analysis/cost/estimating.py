@@ -183,7 +183,7 @@ def _by_own_prompts(task: EstimatedTask, sizes: PromptSizes, rates: Mapping[str,
         task.spans["input_tokens"] = Span(
             tokens.expected * rounds, min(tokens.low, tokens.expected) * max(rounds / 2, 1.0), tokens.high * rounds
         )
-    task.spans["cost"] = _cost(rates.get(MODEL_ROLE), task.spans)
+    task.spans["cost"] = _cost(rates.get(MODEL_ROLE), task.spans, sizes)
     task.spans["total_cost"] = task.spans["cost"] + task.spans.get("judge_cost", NOTHING)
 
 
@@ -196,8 +196,9 @@ def _by_prompts(sizes: PromptSizes, rates: Mapping[str, Rates | None]) -> Estima
     tokens, limit = sizes.tokens, sizes.output_limit
     task.spans["requests"] = Span.exactly(float(sizes.n_requests))
     task.spans["input_tokens"] = Span(tokens.expected, tokens.low, tokens.high)
-    task.spans["output_tokens"] = NOTHING if limit == 0 else Span(None, 0.0, None if limit is None else float(limit))
-    task.spans["cost"] = _cost(rates.get(MODEL_ROLE), task.spans)
+    most = None if limit is None or sizes.n_made else float(limit)  # some providers count images as tokens
+    task.spans["output_tokens"] = NOTHING if most == 0 else Span(None, 0.0, most)
+    task.spans["cost"] = _cost(rates.get(MODEL_ROLE), task.spans, sizes)
     of_judges = Span(None, 0.0, None) if has_judges(rates) else NOTHING
     task.spans |= dict.fromkeys(OF_JUDGES, of_judges)
     task.spans["total_cost"] = task.spans["cost"] + of_judges
@@ -209,7 +210,7 @@ def has_judges(rates: Mapping[str, Rates | None]) -> bool:
     return any(role != MODEL_ROLE for role in rates)
 
 
-def _cost(rates: Rates | None, spans: Mapping[str, Span]) -> Span:
+def _cost(rates: Rates | None, spans: Mapping[str, Span], sizes: PromptSizes) -> Span:
     """The cost of tokens that are ranges themselves."""
     if rates is None:
         return UNKNOWN
@@ -226,7 +227,10 @@ def _cost(rates: Rates | None, spans: Mapping[str, Span]) -> Span:
         more = rates.cost_of(ModelUsage(input=0, output=round(answered), images_sent=0, images_made=0, audio_s=0.0))
         return None if one is None or more.high is None else one * n + more.high
 
-    return Span(
+    images = sizes.n_images * (rates.image_sent or 0.0) + sizes.n_made * (rates.image_made or 0.0)
+    if sizes.n_made and rates.image_made is not None:
+        answer = NOTHING  # each image has its price
+    return Span.exactly(images) + Span(
         at(requests.expected, prompt.expected, answer.expected),
         at(requests.low, prompt.low, answer.low),
         at(requests.high, prompt.high, answer.high),

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from polymeter.core.request import Generate, Request
+from polymeter.core.request import Generate, GenerateImage, Request
 from polymeter.prices.tokens import TokenCount, TokenRule, request_tokens
 from polymeter.run.pilot.rendering import FirstRequests
 
@@ -23,6 +23,7 @@ class PromptSizes:
         tokens: The tokens of all of them.
         n_requests: Their number.
         n_images: The number of images in them.
+        n_made: The number of images that they ask for.
         output_limit: The most tokens of their answers; ``None``: a request has no limit.
         why_unknown: Why they are not made; empty if they are.
         n_unreadable: The number of samples whose requests cannot be made.
@@ -34,6 +35,7 @@ class PromptSizes:
     tokens: TokenCount = field(default_factory=TokenCount)
     n_requests: int = 0
     n_images: int = 0
+    n_made: int = 0
     output_limit: int | None = 0
     why_unknown: str = ""
     n_unreadable: int = 0
@@ -80,7 +82,7 @@ def measured_sizes(
         sizes.n_requests += len(first.requests)
         sizes.n_images += sum(len([*request.images()]) for request in first.requests)
         for request in first.requests:
-            _add_limit(sizes, request, limit_of)
+            _add_answer(sizes, request, limit_of)
     return sizes
 
 
@@ -97,8 +99,9 @@ def _key(request: Request) -> tuple[str, tuple[str, ...]]:
     return request.parameters.kind, getattr(request.parameters, "continuations", ())
 
 
-def _add_limit(sizes: PromptSizes, request: Request, limit_of: Callable[[Generate], int | None]) -> None:
-    """Add the token limit of an answer. Log-probabilities and images are no tokens."""
+def _add_answer(sizes: PromptSizes, request: Request, limit_of: Callable[[Generate], int | None]) -> None:
+    """Add the token limit of an answer, or its image. Log-probabilities are no tokens."""
+    sizes.n_made += isinstance(request.parameters, GenerateImage)
     if isinstance(request.parameters, Generate) and sizes.output_limit is not None:
         most = limit_of(request.parameters)
         sizes.output_limit = None if most is None else sizes.output_limit + most
