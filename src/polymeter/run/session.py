@@ -108,6 +108,8 @@ def _begin(
     # Before the manifest, by which a folder is a run: one that ends in between has no journal without tables, which a
     # reader would have to take for a damaged one.
     upgrade(folder.journal)
+    if plan.budget is not None and plan.options.is_restart:
+        plan.budget.keep_greetings(folder)
     part = sessions.new_part(plan, manifests.software_of(manifest), command, kind)
     part |= part_rates(plan, datetime.now(timezone.utc).date())
     manifest["sessions"] = [*sessions.earlier(manifest), part | ({"damage": damage} if damage else {})]

@@ -369,12 +369,12 @@ class Journal:
             return []
         return self._db.execute("SELECT role, model, count(*) FROM failed_tries GROUP BY role, model").fetchall()
 
-    def reservations(self) -> list[tuple[str, str, int, int, int]]:
-        """The reservations under caps: role, state, tokens, cost and milliseconds, summed by role and state."""
+    def reservations(self) -> list[tuple[int, str, str, int, int, int]]:
+        """The reservations under caps: part, role, state, tokens, cost and milliseconds, summed by the first three."""
         if not has_table(self._db, RESERVATIONS):
             return []
         return self._db.execute(
-            "SELECT role, state, sum(tokens), sum(cost), sum(ms) FROM reservations GROUP BY role, state"
+            "SELECT part, role, state, sum(tokens), sum(cost), sum(ms) FROM reservations GROUP BY part, role, state"
         ).fetchall()
 
     def shown(self, digests: Iterable[str]) -> dict[str, str]:

@@ -129,6 +129,28 @@ def test_a_cap_below_what_is_spent_is_refused_and_nothing_is_sent(
     assert server.stats.requests == n_requests
 
 
+def test_a_cap_on_tokens_follows_one_on_costs_without_counting_twice(
+    server: FaultServer, task: Path, tmp_path: Path
+) -> None:
+    first = ask(server, task, tmp_path / "run", max_cost=0.4, price=PRICE)
+    assert first.status == "stopped"
+    whole = resume(tmp_path / "run", max_tokens=100_000, max_cost=10)
+    assert whole.status == "complete"
+    spent = manifest(whole)["budget"]["spent"]
+    assert charged_tokens(server) <= spent["tokens"] <= charged_tokens(server) + 4 * 2 * 600, "with the small requests"
+
+
+def test_a_restarted_run_begins_a_new_account(server: FaultServer, task: Path, tmp_path: Path) -> None:
+    ask(server, task, tmp_path / "run", max_tokens=6000)
+    server.forget()
+    again = ask(server, task, tmp_path / "run", max_tokens=60_000, is_restart=True)
+    assert again.status == "complete"
+    spent = manifest(again)["budget"]["spent"]["tokens"]
+    assert charged_tokens(server) <= spent <= charged_tokens(server) + 2 * 2 * 600
+    with pytest.raises(PlanError, match=f"has spent already: {spent:,} tokens"):
+        ask(server, task, tmp_path / "run", max_tokens=spent - 1)
+
+
 def test_a_cap_below_one_request_stops_with_a_reason_and_sends_nothing(
     server: FaultServer, task: Path, tmp_path: Path
 ) -> None:

@@ -34,7 +34,7 @@ class Kept:
         """Tokens and picodollars in the journal, by role and state."""
         self.writer.flush()
         with closing(Journal(self.path)) as journal:
-            return {(role, state): (tokens, cost) for role, state, tokens, cost, _ in journal.reservations()}
+            return {(role, state): (tokens, cost) for _, role, state, tokens, cost, _ in journal.reservations()}
 
 
 @contextmanager

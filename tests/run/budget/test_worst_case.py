@@ -99,7 +99,7 @@ def test_a_request_without_limit_names_its_task_and_the_setting() -> None:
 def test_an_image_needs_a_price_of_its_own() -> None:
     with pytest.raises(PlanError, match="an image, whose tokens have no limit"):
         tariff().worst_of([asked(GenerateImage())])
-    worst = tariff(rates=replace(RATES, image_made=0.04)).worst_of([asked(GenerateImage())])
+    worst = tariff(rates=replace(RATES, output=0.0, image_made=0.04)).worst_of([asked(GenerateImage())])
     assert worst.cost >= PER_DOLLAR // 25
     with pytest.raises(PlanError, match="and --max-tokens cannot hold"):
         tariff(caps=Caps(tokens=5), rates=None).worst_of([asked(GenerateImage())])
@@ -119,6 +119,8 @@ def test_a_model_on_this_machine_costs_tokens_alone() -> None:
     own = tariff(MockBatch(lambda request: "x"), Caps(tokens=5000, cost=PER_DOLLAR), None)
     worst = own.worst_of([asked(Generate(max_new_tokens=5))])
     assert (worst.cost, worst.tokens > 5) == (0, True)
+    free = tariff(MockBatch(lambda request: "x"), CAPS, None)
+    assert free.worst_of([asked(Generate())]) == Amount(), "its time is what costs, and needs no token limit"
     assert own.worst_of([OwnPrompt(Origin("t", "1"))]) == Amount()
 
 

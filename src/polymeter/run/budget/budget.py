@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from polymeter.core.errors import PlanError
@@ -31,12 +31,14 @@ class Budget:
         tariffs: What the requests in each role cost.
         machine_rate: Picodollars of one second on this machine.
         before: What earlier parts have spent.
+        greeted: What was reserved for small requests before the run.
     """
 
     caps: Caps
     tariffs: Mapping[str, Tariff]
     machine_rate: float
     before: Spent
+    greeted: list[Amount] = field(default_factory=list)
 
     def refuse_spent(self, folder: RunFolder) -> None:
         """Refuse caps below what the run has spent already.
@@ -71,7 +73,13 @@ class Budget:
         finally:
             lock.release()
         self.before.worst += amount
+        self.greeted.append(amount)
         return True
+
+    def keep_greetings(self, folder: RunFolder) -> None:
+        """Journal the small requests once more, in a journal that was begun anew."""
+        for amount in self.greeted:
+            reserve_preflight(folder, amount)
 
     def account(
         self, writer: JournalWriter, part: int, events: Events, continuing: Callable[[str], str]
@@ -119,7 +127,7 @@ class SpendingAccount:
             found["cost"] = spent.total.cost / PER_DOLLAR
             found["cost_unknown"] = spent.worst.cost / PER_DOLLAR
             found["cost_machine"] = spent.machine / PER_DOLLAR
-        if caps.counts_requests:
+        if caps.tokens is not None:
             found["tokens"] = spent.total.tokens
             found["tokens_unknown"] = spent.worst.tokens
         return {"caps": caps.document(), "spent": found}

@@ -67,7 +67,7 @@ def check_bounds(plan: Plan) -> None:
         PlanError: if one has none.
     """
     budget = plan.budget
-    if budget is None or not budget.caps.counts_requests or MODEL_ROLE not in budget.tariffs:
+    if budget is None or MODEL_ROLE not in budget.tariffs:
         return
     tariff, options = budget.tariffs[MODEL_ROLE], plan.options
     surroundings = {

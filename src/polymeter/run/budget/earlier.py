@@ -48,8 +48,11 @@ def spent_before(
         return spent
     manifest = folder.read_manifest() if folder.is_begun() else {}
     upgrade(folder.journal)
+    by_cap = _parts(manifest)
     with closing(Journal(folder.journal)) as journal:
-        for role, state, tokens, cost, ms in journal.reservations():
+        for part, role, state, tokens, cost, ms in journal.reservations():
+            if part in by_cap["without tokens"]:  # the tokens of its answers are counted instead
+                tokens = 0
             if role == CLOCK:
                 spent.machine += cost
                 spent.seconds += ms / 1000
@@ -67,17 +70,25 @@ def spent_before(
     return spent
 
 
+def _parts(manifest: Mapping[str, Any]) -> dict[str, set[int]]:
+    """The parts of a run that counted no cost, and those that did not count the tokens of all roles."""
+    found: dict[str, set[int]] = {"without cost": set(), "without tokens": set()}
+    for session in manifest.get("sessions") or ():
+        for name in ("cost", "tokens"):
+            if name not in (session.get("caps") or {}):
+                found[f"without {name}"].add(int(session["id"], 16))
+    return found
+
+
 def _of_answers(journal: Journal, manifest: Mapping[str, Any], caps: Caps, tariffs: Mapping[str, Tariff]) -> Amount:
     """Add up the cost of the answers of parts that reserved nothing."""
-    sessions = manifest.get("sessions") or ()
-    without_cost = {int(one["id"], 16) for one in sessions if "cost" not in (one.get("caps") or {})}
-    without_tokens = {int(one["id"], 16) for one in sessions if not {"cost", "tokens"} & (one.get("caps") or {}).keys()}
+    parts = _parts(manifest)
     cost = tokens = 0
-    if caps.cost is not None and without_cost:
-        for (role, name), usage in usage_of_journal(journal, manifest, without_cost).items():
+    if caps.cost is not None and parts["without cost"]:
+        for (role, name), usage in usage_of_journal(journal, manifest, parts["without cost"]).items():
             cost += _cost(role, name, usage, tariffs)
-    if caps.tokens is not None and without_tokens:
-        for (role, name), usage in usage_of_journal(journal, manifest, without_tokens).items():
+    if caps.tokens is not None and parts["without tokens"]:
+        for (role, name), usage in usage_of_journal(journal, manifest, parts["without tokens"]).items():
             if role in tariffs and usage.requests:
                 _require_known(role, name, usage, MAX_TOKENS)
                 tokens += (usage.prompt or 0) + (usage.output or 0)

@@ -12,9 +12,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from polymeter.core.errors import StorageError
 from polymeter.run.budget.amounts import Amount, in_dollars, in_units
 from polymeter.run.budget.caps import MAX_COST, MAX_TIME, MAX_TOKENS, Caps, amount_in_words
 from polymeter.store.journal_writer import JournalWriter
@@ -313,4 +315,5 @@ class Ledger:
 
     def _put(self, number: int, role: str, state: State, amount: Amount, ms: int = 0) -> None:
         row: tuple[Any, ...] = (self._part, number, role, state, amount.tokens, amount.cost, ms)
-        self._writer.put(RESERVATIONS, [row])
+        with suppress(StorageError):  # the wait for its commit reports it
+            self._writer.put(RESERVATIONS, [row])

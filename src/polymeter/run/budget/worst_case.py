@@ -64,9 +64,14 @@ class Tariff:
         """The prices of the standard tier; ``None`` if requests cost nothing by themselves."""
         return at_tier(self.tiers, "")
 
+    @property
+    def _is_counted(self) -> bool:
+        """True if a cap counts the requests by themselves."""
+        return self.caps.tokens is not None or bool(self.tiers)
+
     def small(self, n: int = 1) -> Amount:
         """The most that some small requests can cost."""
-        if not self.caps.counts_requests:
+        if not self._is_counted:
             return Amount()
         return self._amount(replace(SMALL, input=_SMALL_INPUT + self.n_beside)).scaled(n)
 
@@ -76,7 +81,7 @@ class Tariff:
         Raises:
             PlanError: if there is no bound.
         """
-        if not self.caps.counts_requests:
+        if not self._is_counted:
             return Amount()
         total = Amount()
         for one in asked:
@@ -86,7 +91,7 @@ class Tariff:
 
     def spent_by(self, asked: Sequence[Request | OwnPrompt], responses: Sequence[Response]) -> Amount | None:
         """Return the cost of a try; ``None`` if it is unknown."""
-        if not self.caps.counts_requests:
+        if not self._is_counted:
             return Amount()
         total = Amount()
         for one, response in zip(asked, responses, strict=True):
@@ -121,7 +126,8 @@ class Tariff:
             is_remote = self.model.traits.is_endpoint
             return replace(usage, input=tokens * (_WAYS + 1), output=n_calls) if is_remote else usage
         if isinstance(parameters, GenerateImage):
-            if self.caps.tokens is not None or (self.rates is not None and self.rates.image_made is None):
+            # An image that is charged by its tokens has no limit on them.
+            if self.caps.tokens is not None or self.rates is None or self.rates.image_made is None or self.rates.output:
                 raise self._unbounded(request, "an image, whose tokens have no limit")
             return replace(usage, images_made=1)
         limit = self.model.token_limit(parameters)
@@ -139,7 +145,8 @@ class Tariff:
             hint="Set a token limit in the task's generation settings (max_new_tokens), or with --gen-kwargs "
             "max_new_tokens=N."
             if is_text
-            else "Give the price of an image (image_made) in a file of --prices, and cap the cost only.",
+            else "Cap the cost only, and give the price of an image (image_made), and 0 for tokens of answers, in a "
+            "file of --prices.",
         )
 
     def _answered(self, request: Request, response: Response) -> Amount | None:
