@@ -271,26 +271,28 @@ class Execution:
         self._progress.begin(sum(len(task.selected) for task in self._tasks), n_before)
         if n_tried:
             self._progress.advance(n_tried, 0, 0)
-        n_pilot = self._plan.options.pilot
-        if n_pilot is None or not _is_left(work_lists) or self._run_pilot(work_lists, n_pilot):
+        n_pilot, after_pilot, continues = self._plan.options.pilot, self._after_pilot, True
+        if n_pilot is not None and after_pilot is not None and _is_left(work_lists):
+            continues = self._run_pilot(work_lists, n_pilot, after_pilot)
+        if continues:
             self._scheduler.run(work_lists)
         self._writer.flush()
         self._progress.end()
 
-    def _run_pilot(self, work_lists: Sequence[WorkList], n: int) -> bool:
+    def _run_pilot(self, work_lists: Sequence[WorkList], n: int, after_pilot: AfterPilot) -> bool:
         """Run the pilot, and return whether the run continues after it."""
         seed, began = self._plan.options.seed, time.perf_counter()
         drawn = {work.task.name: draw(work.task.name, work.task.selected, n, seed) for work in work_lists}
         self._progress.stage("asking the pilot's samples")
         self._scheduler.run([work_of_pilot(work, drawn[work.task.name]) for work in work_lists])
         self._writer.flush()
-        if self._scheduler.outcome.is_stopped or self._after_pilot is None:
-            return not self._scheduler.outcome.is_stopped
+        if self._scheduler.outcome.is_stopped:
+            return False
         for work in work_lists:
             for index in drawn[work.task.name]:  # those without a score ended, too: resuming runs them again
                 work.completed[index] = 1
         seconds = time.perf_counter() - began
-        reason = self._after_pilot(EndedPilot(self._plan, self._folder, drawn, seconds))
+        reason = after_pilot(EndedPilot(self._plan, self._folder, drawn, seconds))
         if not (reason and _is_left(work_lists)):
             return True
         self._scheduler.stop(reason)

@@ -13,6 +13,7 @@ import polymeter
 from polymeter.core.model import ModelTraits
 from polymeter.models.mock import MockBatch
 from polymeter.run.pilot.drawing import draw
+from tests.helpers.tasks import ListTask, answer_of, docs, run_tasks
 
 
 def drawn_prompt(row: dict[str, Any]) -> str:
@@ -97,3 +98,11 @@ def test_repeats_count_in_prompts_and_in_a_pilot(tmp_path: Path, monkeypatch: py
     assert polymeter.estimate_cost(echo(), [repeated]).total["requests"].expected == 36
     piloted = polymeter.estimate_cost(echo(), [repeated], repeats=2, pilot=4, output=tmp_path / "run")
     assert piloted.total["requests"].expected == 72
+
+
+def test_a_run_that_nobody_estimates_has_no_pilot(tmp_path: Path) -> None:
+    """As one that is run again with the options of another one."""
+    model = MockBatch(answer_of, batch_size=4)
+    outcome = run_tasks([ListTask(docs(20))], model, tmp_path / "run", pilot=5)
+    assert outcome.status == "complete"
+    assert sum(model.batches) == 20
