@@ -21,12 +21,12 @@ def test_they_are_marked_counted_and_filtered(client, runs) -> None:
     listed = client.get(f"/run/first/samples?task={TASK}&blind=yes").text
     assert "<strong>2 samples</strong>" in listed
     assert listed.count(">answered blind</span>") == 2
-    assert 'title="Right also by no-image, no-media"' in listed
+    assert 'title="Right in the ablation no-image, no-media"' in listed
     assert "answered blind <span" in listed, "the filter is named and can be removed"
     assert "<strong>118 samples</strong>" in client.get(f"/run/first/samples?task={TASK}&blind=no").text
     assert "<strong>1 sample</strong>" in client.get(f"/run/first/samples?task={TASK}&blind=yes&state=wrong").text
     page = client.get(f"/run/first/sample?task={TASK}&index=4&blind=yes").text
-    assert "answered blind: right also by no-image, no-media" in page
+    assert "answered blind: right in the ablation no-image, no-media" in page
     assert "2 of 2 that pass" in page
     run = client.get("/run/first").text
     assert f"/run/first/samples?task={TASK}&amp;blind=yes" in run

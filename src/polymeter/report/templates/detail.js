@@ -78,7 +78,7 @@ function headNode(sample, heading, place, count, actions) {
       el("span", { class: "aside" }, `${(place + 1).toLocaleString("en")} of ${count.toLocaleString("en")}`),
       el("button", { type: "button", id: "next", "aria-keyshortcuts": "ArrowRight j", title: "Next (→ or j)", disabled: place >= count - 1, onclick: () => actions.step(1) }, "Next")),
     el("div", { class: "titles" }, el("h3", { id: "detail-title", tabindex: "-1" }, heading.text), el("p", { class: "aside" }, about),
-      sample.blind ? el("p", { class: "aside" }, `Answered blind: right also by ${sample.blind}.`) : null));
+      sample.blind ? el("p", { class: "aside" }, `Answered blind: right in the ablation ${sample.blind}.`) : null));
 }
 
 // What the model was shown of each medium: the facts on a line, and all of them when it is opened.

@@ -31,7 +31,7 @@ function gistNode(sample, made) {
   return el("span", { class: "gist" },
     el("span", { class: "first" }, file ? el("strong", {}, file, asked ? " " : "") : null, asked || (file ? "" : nameOf(sample))),
     el("span", { class: "second" }, oneLine(gist.slice(0, 600)).slice(0, 300)),
-    el("span", { class: "aside" }, [DATA.tasks.length > 1 ? task.title : null, nameOf(sample), sample.blind ? "answered blind" : null].filter(Boolean).join(" · ")));
+    el("span", { class: "aside" }, [sample.blind ? "answered blind" : null, DATA.tasks.length > 1 ? task.title : null, nameOf(sample)].filter(Boolean).join(" · ")));
 }
 
 function rowNode(sample) {
