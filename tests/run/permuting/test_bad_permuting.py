@@ -80,12 +80,29 @@ def process(doc, results):
     return kit.write_yaml(folder, fields, code)
 
 
+def _key_that_does_not_move(folder: Path) -> str:
+    code = """
+def docs(dataset):
+    return dataset.map(lambda row: {"solved": f"option {row['answer']}"})
+
+def process(doc, results):
+    return {"acc": float(results[0].strip() == doc["solved"][-1])}
+"""
+    fields = (
+        "output_type: generate_until\nprocess_docs: !function utils.docs\nprocess_results: !function utils.process\n"
+        'doc_to_text: "{{question}}\\nA. {{A}}\\nB. {{B}}\\nC. {{C}}\\nD. {{D}}"\ndoc_to_target: answer\n'
+        "metric_list: [{metric: acc}]"
+    )
+    return kit.write_yaml(folder, fields, code)
+
+
 @pytest.mark.parametrize(
     ("write", "why"),
     [
         (_open_question, "in another order: they have no choices"),
         (_likelihood_of_texts, "in another order: they list no choices in their prompt"),
         (_prompt_with_the_answer, "have choices in their prompt that do not follow those in their row"),
+        (_key_that_does_not_move, r"as {'acc': 1.0}, and as {'acc': 0.0} in another order: it reads a key"),
         (_rounds, "asks by generate_until_multi_round, so that the order of its choices cannot be changed"),
     ],
 )

@@ -4,24 +4,30 @@ moved as they are shown.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from polymeter.core.content import Text
-from polymeter.core.errors import UnfitError
+from polymeter.core.errors import PolymeterError, UnfitError
 from polymeter.core.rows import RowFunctions
 from polymeter.core.settings.choice_orders import ChoiceOrders, ListedChoices, Order
 from polymeter.core.task import Sample, Samples
+from polymeter.core.text.codec import is_nan
 from polymeter.metrics.choice_targets import choice_indices
 from polymeter.tasks.choices.rows import NOT_FOUND, RowForms, RowOrders
+from polymeter.tasks.yaml.extensions import judge_findings
 from polymeter.tasks.yaml.outputs.lettered import shown_choices, shown_places
 from polymeter.tasks.yaml.outputs.output_types import CompileSetup
 from polymeter.tasks.yaml.prompts.empty_options import only_offered
 from polymeter.tasks.yaml.prompts.forms import Form
 from polymeter.tasks.yaml.prompts.prompt import PromptBuilder
+from polymeter.tasks.yaml.prompts.rows import full_row
 
 _TYPES = ("generate_until", "multiple_choice")
+_LOOKED_AT = 200
+_MOST_SCORED = 3
 
 
 def choice_orders(setup: CompileSetup, *, is_lettered: bool) -> ChoiceOrders:
@@ -32,8 +38,8 @@ def choice_orders(setup: CompileSetup, *, is_lettered: bool) -> ChoiceOrders:
         is_lettered: Whether it shows its choices with letters.
 
     Raises:
-        UnfitError: if its choices are contexts of one continuation, or it asks in several rounds, for images, or by
-            requests of its own.
+        UnfitError: if its choices are contexts of one continuation, it asks in several rounds, for images, or by
+            requests of its own, or its own scoring does not follow.
     """
     parts, prompt, name = setup.parts, setup.prompt, setup.spec.name
     kind = parts.config.output_type
@@ -52,12 +58,56 @@ def choice_orders(setup: CompileSetup, *, is_lettered: bool) -> ChoiceOrders:
         lists_choices=is_lettered,
         where=parts.binding.where("doc_to_target"),
     )
-    rows = RowOrders(forms, setup.samples[: min(len(setup.samples), 200)])
+    rows = RowOrders(forms, setup.samples[: min(len(setup.samples), _LOOKED_AT)])
     if not is_lettered:
+        _check_scoring(setup, rows)
         return ChoiceOrders(rows.listed, rows.reordered, prompt.row_functions)
     assert choices is not None
     shown = _ShownOrders(rows, prompt, choices, parts.target)
     return ChoiceOrders(shown.listed, shown.reordered, shown.row_functions, are_read_as_texts=True)
+
+
+def _check_scoring(setup: CompileSetup, rows: RowOrders) -> None:
+    """Check with a few rows that ``process_results`` scores the right answer alike in another order. It may read the
+    key from a cell that is not known to hold it. Code that may ask a judge is not called.
+
+    Raises:
+        UnfitError: if it does not.
+    """
+    is_own = setup.scorer is not None and setup.parts.config.output_type == "generate_until"
+    if not is_own or judge_findings(setup.spec, ()):
+        return
+    n_checked = 0
+    for sample in setup.samples[: min(len(setup.samples), _LOOKED_AT)]:
+        try:
+            n = len(rows.listed(sample).texts)
+            pair = (sample, rows.reordered(sample, (*range(1, n), 0))) if n else ()
+        except PolymeterError:
+            continue  # reported with all rows that are run
+        if not pair:
+            continue
+        scored = [_scores(setup, one) for one in pair]
+        if scored[0] != scored[1]:
+            raise UnfitError(
+                f"process_results of task {setup.spec.name!r} scores the right answer of sample {sample.id} as "
+                f"{scored[0]}, and as {scored[1]} in another order: it reads a key that does not move with the choices."
+            )
+        n_checked += 1
+        if n_checked == _MOST_SCORED:
+            return
+
+
+def _scores(setup: CompileSetup, sample: Sample) -> dict[str, float] | None:
+    """The numbers that the task's own code gives to the target of a sample as its answer; ``None`` if it fails."""
+    assert setup.scorer is not None
+    doc = full_row(sample) if setup.parts.config.process_results_use_image else sample.doc
+    try:
+        target = setup.parts.target(setup.prompt.row(sample))
+        found = setup.scorer(copy.deepcopy(doc), [str(target)])
+    except PolymeterError:
+        return None
+    numbers = {str(name): value for name, value in found.items() if isinstance(value, (bool, int, float))}
+    return {name: float(value) for name, value in numbers.items() if not is_nan(value)}
 
 
 def _text(prompt: PromptBuilder, sample: Sample) -> str:
