@@ -101,6 +101,7 @@ def test_an_image_needs_a_price_of_its_own() -> None:
         tariff().worst_of([asked(GenerateImage())])
     worst = tariff(rates=replace(RATES, output=0.0, image_made=0.04)).worst_of([asked(GenerateImage())])
     assert worst.cost >= PER_DOLLAR // 25
+    assert tariff(rates=replace(RATES, output=0.0, image_made=0.04, image_sent=0.01)).small().cost < PER_DOLLAR // 25
     with pytest.raises(PlanError, match="and --max-tokens cannot hold"):
         tariff(caps=Caps(tokens=5), rates=None).worst_of([asked(GenerateImage())])
 

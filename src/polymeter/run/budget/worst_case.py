@@ -22,7 +22,7 @@ from polymeter.run.budget.amounts import Amount, picodollars
 from polymeter.run.budget.caps import Caps
 from polymeter.run.schedule.recorder import sent_media
 
-SMALL = ModelUsage(output=16, requests=1, audio=0, image=0, image_output=0)
+SMALL = ModelUsage(output=16, requests=1, images_sent=0, images_made=0, audio_s=0.0, audio=0, image=0, image_output=0)
 """The answer of a small request, which shows that an endpoint is there."""
 _SMALL_INPUT = 560
 """The most tokens of its prompt: a word, and what a template may put around it."""
