@@ -16,6 +16,7 @@ from tests.run.kill_child import _deadly
 
 def main(folder: str, file: str, log: str, occurrence: int) -> None:
     """Run, and die on the way if told so."""
+    journal_writer._MAX_AT_ONCE = 1  # a busy machine hands over many rows at once
     if occurrence:
         owner = journal_writer.JournalWriter
         owner._insert = _deadly(owner._insert, occurrence, False)  # type: ignore[method-assign]

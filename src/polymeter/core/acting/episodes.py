@@ -164,4 +164,5 @@ def parts_of(returned: Any) -> tuple[Part, ...]:
         return tuple(part for one in returned for part in parts_of(one))
     if isinstance(returned, (Mapping, Sequence, bool, int, float)):
         return (Text(compact_json(jsonable(returned))),)
-    raise TypeError(f"a tool returns texts, images or plain data, not a {type(returned).__name__}")
+    kind = type(returned).__name__
+    raise TypeError(f"a tool returns texts, images or plain data, not an object of the type {kind}")

@@ -150,7 +150,7 @@ def _grid(tool: ImageTool, image: PILImage, arguments: Mapping[str, Any]) -> tup
     width = max(1, min(image.size) // 500)
     font = ImageFont.load_default(max(10, min(image.size) // 40))
     for number in range(n + 1):
-        x, y = number * (image.width - 1) / n, number * (image.height - 1) / n
+        x, y = round(number * (image.width - 1) / n), round(number * (image.height - 1) / n)
         pen.line([(x, 0), (x, image.height)], fill="red", width=width)
         pen.line([(0, y), (image.width, y)], fill="red", width=width)
         across, down = tool.written(image, number * image.width / n, number * image.height / n)
