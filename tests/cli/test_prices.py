@@ -20,6 +20,9 @@ def test_prices_are_flags_of_commands(typing: Typing) -> None:
     run = "run --model mock --tasks demo_signs --limit 3"
     assert "cost     $0.000084" in (done := typing(f"{run} --output a --prices p.yaml")).out, done.out
     assert "cost" not in typing(f"{run} --output b").out
+    done = typing(f"{run} --output e --price mok=1/4")
+    assert "No model of the run is called 'mok': it has mock. [--price]" in done.err.replace("\n", " "), done.err
+    assert (done.code, typing(f"{run} --output f --price mok=1/4 --strict").code) == (0, 2)
     assert "cost     $0.000042" in (done := typing("score a --output c --price mock=1/4")).out, done.out
     for wrong, what in (
         ("--price mock=1/4 --price mock=2/4", "'mock' is given twice"),

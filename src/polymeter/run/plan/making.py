@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from polymeter.core.errors import PlanError
 from polymeter.core.model import AsyncModel, BatchModel, Model, ModelSpec
 from polymeter.core.names.parity import parity_with
 from polymeter.core.names.registries import MODELS
 from polymeter.core.options import RunOptions
+from polymeter.core.records.lint_finding import LintFinding
 from polymeter.core.settings.generation import require_generation
+from polymeter.core.text.phrases import in_words
 from polymeter.core.text.secrets import remember
-from polymeter.prices import PriceBook
+from polymeter.prices import PriceBook, priced_model
+from polymeter.prices.lists import PRICE, is_named
 from polymeter.reading.reasoning import parse_tags
 from polymeter.run.plan.models import check_model, make_model
 from polymeter.run.plan.named_paths import catalog_for
@@ -45,7 +48,7 @@ def make_plan(request: RunRequest) -> Plan:
     made = {role: _role(which, options, model, spec) for role, which in request.roles.items()}
     if options.judge_replicas is not None:
         _plan_judges([judge for judge, _ in made.values() if judge is not model], options)
-    return Plan(
+    plan = Plan(
         model,
         spec,
         named.patterns,
@@ -58,6 +61,21 @@ def make_plan(request: RunRequest) -> Plan:
         pinned=request.pinned,
         prices=prices,
     )
+    if not request.is_resume:
+        plan.add_findings(_unused_prices(plan))
+    return plan
+
+
+def _unused_prices(plan: Plan) -> Iterator[LintFinding]:
+    """Yield a warning for each price of a model that the run does not have, whose name may be mistyped."""
+    models = [priced_model(plan.model, plan.model_spec)]
+    models += [priced_model(model, plan.role_specs.get(role)) for role, model in plan.roles.items()]
+    for pattern in plan.prices.pairs.by_pattern:
+        if not any(is_named(model, pattern) for model in models):
+            names = in_words([str(model) for model in dict.fromkeys(models)])
+            yield LintFinding(
+                "unused-price", f"No model of the run is called {pattern!r}: it has {names}.", place=PRICE
+            )
 
 
 def _plan_judges(judges: Sequence[Model], options: RunOptions) -> None:
