@@ -504,3 +504,12 @@ def test_frames_have_their_times_and_no_sound(stub: ProviderStub, tmp_path: Path
         "image/jpeg",
         "?",
     ]
+
+
+def test_the_served_version_is_noted(stub: ProviderStub) -> None:
+    stub.script = lambda _: claude_says(model="claude-sonnet-4-5-20250929")
+    model = AnthropicModel("claude-sonnet-4-5", stub.url)
+    assert (model.may_move, model.served) == (True, "")
+    ask(model, question("2+2?"))
+    assert model.served == "claude-sonnet-4-5-20250929"
+    assert not AnthropicModel("claude-sonnet-4-5-20250929", stub.url).may_move

@@ -513,3 +513,12 @@ def test_subtitles_stand_behind_a_whole_video_and_between_frames(stub: ProviderS
     assert shown(subtitles="interleaved", frames=2) == ["image/jpeg", "Hello\n", "image/jpeg"]
     at_frames = shown(subtitles="at_frames", frames=8)
     assert at_frames == [*["image/jpeg"] * 8, "Subtitles of the video:\nHello\n"], "its times are known here alone"
+
+
+def test_the_served_version_is_noted(stub: ProviderStub) -> None:
+    stub.script = lambda _: gemini_says(modelVersion="gemini-pro-002")
+    model = GeminiModel("gemini-pro", stub.url)
+    assert (model.may_move, model.served) == (True, "")
+    ask(model, question("2+2?"))
+    assert model.served == "gemini-pro-002"
+    assert not GeminiModel("gemini-pro-002", stub.url).may_move

@@ -30,6 +30,7 @@ from polymeter.core.request import (
 )
 from polymeter.core.task import Rollout, RolloutSteps, Sample, Score
 from polymeter.models.mock import MockBatch, MockEndpoint
+from polymeter.models.openai import OpenAIModel
 from polymeter.report.content.chat import _facts
 from polymeter.report.run.usage_table import usage_table
 from polymeter.store.reading.reused import REUSED
@@ -327,7 +328,33 @@ def test_a_models_own_prompt_is_made_anew_and_decides(tmp_path: Path) -> None:
     assert counts(tmp_path / "c") == (2, {"no equal request was found": 1})
 
 
-def test_repeats_that_one_call_answers(tmp_path: Path) -> None:
+def _drawn_several_times(sample: Sample) -> RolloutSteps:
+    image = Image(pil.new("RGB", (9, 9), (sample.index, 0, 0)))
+    message = Message("user", (image, Text("again")))
+    origin = Origin(sample.task, sample.id, "test", sample.index)
+    seeds = (10 * sample.index + n for n in range(3))
+    yield tuple(
+        Request((message,), Generate(temperature=0.7, seed=seed, repeat=n), origin) for n, seed in enumerate(seeds)
+    )
+
+
+def test_answers_that_came_in_one_call(tmp_path: Path) -> None:
+    def answer(received: Received) -> dict[str, Any]:
+        return {**chat("A", n=received.body.get("n", 1)), "model": "m-001"}
+
+    with OpenAIStub(answer) as stub:
+        task = ListTask(docs(3), play=_drawn_several_times, score=_length)
+        run_tasks([task], OpenAIModel("m-001", base_url=stub.base_url, join_repeats=True), tmp_path / "a")
+        assert [body.get("n") for body in stub.bodies].count(3) == 3
+        n_before = len(stub.received)
+        again = OpenAIModel("m-001", base_url=stub.base_url, join_repeats=True)
+        run_tasks([task], again, tmp_path / "b", reuse=(tmp_path / "a",))
+        assert len(stub.received) == n_before
+    assert counts(tmp_path / "b") == (9, {})
+    assert_same_but_origin(tmp_path / "b", tmp_path / "a")
+
+
+def test_repeats_of_a_run_at_an_endpoint(tmp_path: Path) -> None:
     def answer(received: Received) -> dict[str, Any]:
         return {**chat("A", n=received.body.get("n", 1)), "model": "m-001"}
 

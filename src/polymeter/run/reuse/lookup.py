@@ -45,6 +45,7 @@ class ReusedAnswer:
         digests: The digests of the records of what the model was shown.
         records: These records, as JSON, by digest.
         served: The model that the endpoint stated; empty if it stated none.
+        sent: The media of its request as usage counts them; ``None`` if it had none, or came with another answer.
     """
 
     origin: AnswerOrigin
@@ -53,6 +54,7 @@ class ReusedAnswer:
     digests: Sequence[str | None] = ()
     records: Mapping[str, str] = field(default_factory=dict, repr=False)
     served: str = ""
+    sent: Mapping[str, float | None] | None = None
 
 
 class Reuse:
@@ -176,6 +178,7 @@ class Reuse:
             digests_in(body),
             journal.shown(distinct_digests([body])),
             str(parsed.get(SERVED) or ""),
+            parsed.get("sent"),
         )
         return Reason.NONE
 

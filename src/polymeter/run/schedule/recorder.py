@@ -106,14 +106,16 @@ class Recorder:
                     rests_on_files = one.may_show or one.running.files or not isinstance(one.request, Request)
                     behind = self._files.behind_answer(one) if rests_on_files else None
                     digests: Sequence[str | None]
+                    sent: Mapping[str, float | None] | None
                     if one.reused is None:
                         one.response = self._stored(one.response)
                         shown = shown_of_request(one.request) if one.may_show else []
                         digests = [None if record is None else record[0] for record in shown]
+                        sent = sent_media(one.request) if one.may_show and not one.response.is_joined else None
                     else:
                         one.response = take_media(self._media, one, one.reused, one.response)
                         shown, digests = [*one.reused.records.items()], one.reused.digests
-                    sent = sent_media(one.request) if one.may_show and not one.response.is_joined else None
+                        sent = one.reused.sent
                     body = write_response(one.response, self._media.name_of, behind, sent, digests, self._marks(one))
                     if isinstance(one.request, Request):
                         requests.append((one.fingerprint, write_request(one.request, self._media.describe)))
