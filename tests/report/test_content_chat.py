@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from polymeter.report.content import RunMedia
+from polymeter.report.run.extract import sample_data
 from polymeter.report.run.sample import sample_text
 from tests.helpers.shown import html, made, picture, texts
 from tests.report.synthetic import exchange, sample
@@ -125,6 +126,24 @@ def test_other_calls_than_those_above_are_shown_in_the_history(media):
     shown = made(media, changed)["chat"].data.exchanges[1]
     assert [len(turn.calls) for turn in shown.turns] == [1, 0, 0]
     assert "calls <code>crop</code>" in html(media, changed)
+
+
+def test_the_report_holds_calls_with_their_arguments_as_text():
+    first, second = sample_data(an_episode(), 0, None)["exchanges"]
+    calls = [
+        {"id": "c1", "name": "crop", "arguments": '{\n  "left": 3\n}'},
+        {"id": "c2", "name": "crop", "arguments": "{left", "problem": "its arguments are not JSON"},
+    ]
+    assert first["response"]["outputs"][0]["tool_calls"] == second["request"]["messages"][1]["calls"] == calls
+    assert first["request"]["ask"]["tools"] == ["crop", "zoom"]
+    plain = exchange(None, "Which shape?", "square")
+    assert sample_data(sample(0, exchanges=[plain]), 0, None)["exchanges"] == [plain]
+
+
+def test_an_empty_text_beside_calls_is_not_shown(media):
+    episode = an_episode()
+    episode["exchanges"][0]["response"]["outputs"][0]["text"] = ""
+    assert made(media, episode)["chat"].data.exchanges[0].answers[0].text is None
 
 
 def test_an_episode_as_text(tmp_path):

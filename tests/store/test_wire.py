@@ -45,6 +45,7 @@ outputs = st.builds(
     finish_reason=st.none() | st.sampled_from(["stop", "length"]),
     usage=st.none() | st.builds(Usage, counts, counts, counts, counts, counts),
     note=st.none() | texts,
+    carried=st.none() | st.dictionaries(texts, arguments, min_size=1, max_size=2),
 )
 responses = st.builds(
     Response, st.lists(outputs, max_size=3).map(tuple), latency_ms=st.none() | st.floats(0, 1e6, allow_nan=False)

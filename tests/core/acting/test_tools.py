@@ -39,6 +39,8 @@ def fingerprint(*messages: Message, **parameters: Any) -> str:
         ('{"left": 3}', {"left": 3}, ""),
         ('{"left": "3"}', {"left": "3"}, ""),
         ({"left": 3}, {"left": 3}, ""),
+        ({"left": float("nan")}, None, "its arguments are not JSON"),
+        ({"left": object()}, None, "its arguments are not JSON"),
         ("", {}, ""),
         (None, {}, ""),
         ("{left: 3}", None, "its arguments are not JSON: Expecting property name"),

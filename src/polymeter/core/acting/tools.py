@@ -167,13 +167,14 @@ def _read_arguments(written: Any) -> tuple[Mapping[str, Any] | None, str]:
     """Return the arguments, or ``None`` and why they cannot be read."""
     if written is None or (isinstance(written, str) and not written.strip()):
         return {}, ""
-    if not isinstance(written, str):
-        return _as_object(written)
     try:
+        if not isinstance(written, str):
+            json.dumps(written, allow_nan=False)  # what an API sent as an object is sent back to it as JSON
+            return _as_object(written)
         return _as_object(json.loads(written, parse_constant=_refuse, parse_float=_finite))
     except RecursionError:
         return None, "its arguments are nested too deeply"
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         return None, f"its arguments are not JSON: {str(error)[:_SHOWN]}"
 
 

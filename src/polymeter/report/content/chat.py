@@ -251,7 +251,7 @@ def _answer(output: Mapping[str, Any], view: BlockView) -> ChatAnswer:
     return ChatAnswer(
         tuple(_outcome(output)),
         visible(reasoning) if isinstance(reasoning, str) and reasoning else None,
-        visible(text) if isinstance(text, str) else None,
+        visible(text) if isinstance(text, str) and (text or not output.get("tool_calls")) else None,
         tuple(view.media.picture({"file": name}) for name in (images if isinstance(images, list) else ())),
         len(logprobs) if isinstance(logprobs, list) else 0,
         tuple(map(_shown_call, stored_calls(output.get("tool_calls")))),

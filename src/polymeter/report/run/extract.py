@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from polymeter.core.acting.tools import stored_calls
 from polymeter.core.text.codec import json_encoder
 from polymeter.report.formatting import number
 from polymeter.report.sample_values import sample_value
@@ -52,7 +53,7 @@ def sample_data(sample: Mapping[str, Any], task: int, main: MainMetric | None) -
         **_sample_scores(sample, main),
         "doc": _plain(sample.get("doc"), DOC_TEXT_LENGTH),
         "log": _plain(sample.get("log"), DOC_TEXT_LENGTH),
-        "exchanges": _plain(exchanges[:_EXCHANGES], TEXT_LENGTH),
+        "exchanges": _plain([_with_calls(one) for one in exchanges[:_EXCHANGES]], TEXT_LENGTH),
         "shown": [
             [_text(one.title), [[label, _text(fact)] for label, fact in one.facts]]
             for one in shown_in_sample(sample)[:LIST_LENGTH]
@@ -106,6 +107,37 @@ def script_json(value: Any) -> str:
         if character in text:
             text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _with_calls(exchange: Any) -> Any:
+    """A stored exchange whose calls of tools have their arguments as text, and whose tools are names: both are nested
+    deeply. One without tools stays unchanged.
+    """
+    if not isinstance(exchange, Mapping):
+        return exchange
+    request, response = (exchange.get(name) or {} for name in ("request", "response"))
+    messages, outputs = [*_objects(request.get("messages"))], [*_objects(response.get("outputs"))]
+    offered = [*_objects((request.get("ask") or {}).get("tools"))]
+    if not (offered or any(one.get("calls") for one in messages) or any(one.get("tool_calls") for one in outputs)):
+        return exchange
+    told = [{**one, "calls": _calls(one["calls"])} if one.get("calls") else one for one in messages]
+    said = [{**one, "tool_calls": _calls(one["tool_calls"])} if one.get("tool_calls") else one for one in outputs]
+    ask = {**(request.get("ask") or {}), **({"tools": [tool.get("name") for tool in offered]} if offered else {})}
+    return {**exchange, "request": {**request, "messages": told, "ask": ask}, "response": {**response, "outputs": said}}
+
+
+def _calls(stored: Any) -> list[dict[str, str]]:
+    return [
+        {
+            "id": call.id,
+            "name": call.name,
+            "arguments": call.raw
+            if call.arguments is None
+            else json.dumps(call.arguments, ensure_ascii=False, indent=2),
+            **({"problem": call.problem} if call.problem else {}),
+        }
+        for call in stored_calls(stored)
+    ]
 
 
 def _objects(values: Any) -> Iterator[Mapping[str, Any]]:

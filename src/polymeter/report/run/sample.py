@@ -86,7 +86,13 @@ def _request(request: Mapping[str, Any], media: Path) -> Iterator[str]:
             yield _part(part, media)
         yield from _calls(message.get("calls"))
     if request.get("ask"):
-        yield f"→ {json.dumps(request['ask'], ensure_ascii=False)}"
+        yield f"→ {json.dumps(_ask(request['ask']), ensure_ascii=False)}"
+
+
+def _ask(ask: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of a request, with the names of its tools alone: their schemas are long, and the same each time."""
+    tools = ask.get("tools")
+    return ask if not tools else {**ask, "tools": [tool.get("name") for tool in tools]}
 
 
 def _part(part: Mapping[str, Any], media: Path) -> str:

@@ -90,13 +90,11 @@ function partNode(part, isSmall) {
   return el("p", { class: "aside" }, `${kind}: ${typeof note === "string" ? note : JSON.stringify(note)}`);
 }
 
-// A call of a tool; earlier versions kept it as its API had written it.
 function callNode(call) {
-  const told = call.function || call.functionCall || call;
-  const given = told.arguments ?? told.input ?? told.args ?? call.raw ?? "";
+  const aside = ` ${[call.id, call.problem].filter(Boolean).join(" · ")}`;
   return el("div", { class: "turn" },
-    el("h5", {}, `calls ${told.name || "a tool without a name"}`, el("span", { class: "aside" }, ` ${[call.id, call.problem].filter(Boolean).join(" · ")}`)),
-    el("pre", {}, typeof given === "string" ? given : JSON.stringify(given, null, 2)));
+    el("h5", {}, `calls ${call.name || "a tool without a name"}`, el("span", { class: "aside" }, aside)),
+    el("pre", {}, call.arguments));
 }
 
 function messageNode(message, isSmall) {
@@ -118,7 +116,7 @@ function outputNode(output, number, many, continuations) {
   return el("div", { class: "turn answer" },
     el("h5", {}, many ? `answer ${number + 1}` : "answer", facts.length ? el("span", { class: "aside" }, ` ${facts.join(", ")}`) : null),
     output.reasoning ? fold("Reasoning", false, el("pre", {}, output.reasoning)) : null,
-    output.isAbove ? el("p", { class: "aside" }, "The answer above.") : typeof output.text === "string" ? el("pre", {}, output.text) : null,
+    output.isAbove ? el("p", { class: "aside" }, "The answer above.") : typeof output.text === "string" && (output.text || !output.tool_calls) ? el("pre", {}, output.text) : null,
     (output.images || []).map((file) => imageFigure({ file }, true)),
     output.logprobs ? logprobTable(output.logprobs, continuations) : null,
     (output.tool_calls || []).map(callNode));
@@ -144,7 +142,7 @@ function exchangeNode(exchange, title, shown = (exchange.request || {}).messages
   const response = exchange.response || {};
   const { kind, continuations, tools, ...settings } = request.ask || {};
   const said = Object.entries(settings).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "string" ? value : JSON.stringify(value)}`);
-  if (tools) said.push(`tools ${tools.map((tool) => tool.name).join(", ")}`);
+  if (tools) said.push(`tools ${tools.join(", ")}`);
   if (request.judge_prompt) said.push(`prompt ${request.judge_prompt}`);
   if (exchange.model) said.push(`judge ${exchange.model.slice(0, 12)}`);
   if (exchange.endpoint) said.push(`at ${exchange.endpoint}`);
