@@ -27,14 +27,19 @@ def said(received: Received) -> dict[str, Any]:
     }
 
 
+def rows(n: int) -> list[str]:
+    """Questions of one to nine words and a number, as lines."""
+    asked = [{"question": f"{' '.join(WORDS[: number % 9 + 1])} {number}", "answer": "w"} for number in range(n)]
+    return [json.dumps(row) + "\n" for row in asked]
+
+
 @pytest.fixture
 def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Typing:
     monkeypatch.chdir(tmp_path)
     typing = Typing(tmp_path, capsys)
-    rows = [{"question": " ".join(WORDS[: n % 9 + 1]) + f" {n}", "answer": "w"} for n in range(60)]
     typing.write(
         {
-            "asks.jsonl": "".join(json.dumps(row) + "\n" for row in rows),
+            "asks.jsonl": "".join(rows(60)),
             "asks.yaml": "task: asks\ndataset_path: json\ndataset_kwargs: {data_files: {test: asks.jsonl}}\n"
             "test_split: test\ndoc_to_text: '{{question}}'\ndoc_to_target: answer\n"
             "generation_kwargs: {max_gen_toks: 50}\nmetric_list: [{metric: exact_match}]\n",
@@ -231,16 +236,16 @@ def test_the_estimate_holds_what_the_run_costs(typed: Typing) -> None:
 
 
 def test_a_run_that_must_pass_its_cap_stops_after_its_pilot(typed: Typing) -> None:
+    typed.write({"asks.jsonl": "".join(rows(200))})
     with OpenAIStub(said) as stub:
-        run = f"run --model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a --pilot 8 {PRICED}"
-        done = typed(f"{run} --max-cost 0.08")
+        run = f"run --model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a --pilot 20 {PRICED}"
+        done = typed(f"{run} --max-cost 0.2")
         assert done.code == 1, done.said
-        assert asked(stub) == 8
-        assert "more than --max-cost 0.08. Continue with a higher cap: polymeter resume runs/a --max-cost" in " ".join(
-            done.err.split()
-        )
-        assert typed("resume runs/a --max-cost 1 --quiet").code == 0
-        assert asked(stub) == 60
+        assert asked(stub) == 20
+        reason = "more than --max-cost 0.2. Continue with a higher cap: polymeter resume runs/a --max-cost"
+        assert reason in " ".join(done.err.split())
+        assert typed("resume runs/a --max-cost 2 --quiet").code == 0
+        assert asked(stub) == 200
 
 
 def test_without_a_pilot_money_is_bounded_by_the_token_limit(typed: Typing) -> None:
@@ -317,9 +322,9 @@ def test_reused_answers_cost_nothing_in_a_pilot_and_count_in_an_earlier_run(type
 
 
 def test_a_model_that_was_asked_before_shows_how_it_cuts_text(typed: Typing) -> None:
-    rows = "".join(json.dumps({"question": f"{' '.join(WORDS)} {n}", "answer": "w"}) + "\n" for n in range(9))
+    long = "".join(json.dumps({"question": f"{' '.join(WORDS)} {n}", "answer": "w"}) + "\n" for n in range(9))
     other = (typed.folder / "asks.yaml").read_text().replace("asks", "others")
-    typed.write({"others.jsonl": rows, "others.yaml": other})
+    typed.write({"others.jsonl": long, "others.yaml": other})
     with OpenAIStub(said) as stub:
         model = f"--model openai:m --base-url {stub.base_url}"
         guess = document(typed(f"cost {model} --tasks others.yaml --json"))["total"]["input_tokens"]
