@@ -327,6 +327,9 @@ def _placeless(text: str, here: Path) -> str:
 
 
 def _timeless(text: str) -> str:
-    """A text without times, and without the media that an answer's request held, which older versions did not keep."""
+    """A text without times, and without what older versions did not keep of an answer: the media that its request held,
+    the key by which other runs find it, and the model that the endpoint stated.
+    """
+    text = re.sub(r',\\*"(?:content_key|served)\\*":\\*"[^"\\]*\\*"', "", text)
     text = re.sub(r',\\*"sent\\*":\{[^{}]*\}', "", text)
     return re.sub(r'(\\*"latency_ms\\*":)[0-9.e-]+', r"\g<1>0", text)

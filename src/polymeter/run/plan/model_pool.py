@@ -11,7 +11,7 @@ from polymeter.core.content import Media
 from polymeter.core.errors import ModelError, PolymeterError, boundary
 from polymeter.core.media.showing import Showing
 from polymeter.core.model import BatchModel, Model, ModelSpec
-from polymeter.core.request import Message, Origin, Parameters, Request, Response
+from polymeter.core.request import Generate, Message, Origin, Parameters, Request, Response
 from polymeter.guests.door import in_mode
 from polymeter.run.plan.models import make_model
 
@@ -103,10 +103,24 @@ class PooledModel(BatchModel):
         """True if the model does."""
         return self._model.joins_repeats
 
+    def token_limit(self, parameters: Generate) -> int | None:
+        """The model's."""
+        return self._model.token_limit(parameters)
+
     @property
     def reads_rows(self) -> bool:
         """True if the model does."""
         return self._model.reads_rows
+
+    @property
+    def may_move(self) -> bool:
+        """True if other weights may answer under the model's identity later."""
+        return self._model.may_move
+
+    @property
+    def served(self) -> str:
+        """The model's."""
+        return self._model.served
 
     @property
     def is_free(self) -> bool:
