@@ -70,7 +70,7 @@ class AblatedRun:
 
     @property
     def reason(self) -> str:
-        """Why it was not run, was stopped, or has no score; empty if it has ended with one."""
+        """The reason why it was not run, was stopped, or has no score; empty if it has ended with one."""
         if self.result is None:
             return self.refused
         return (
