@@ -144,6 +144,7 @@ _VARYING = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
         (r'(\\*"(?:latency_ms|latency)\\*": ?)[0-9.e-]+', r"\g<1>0"),
+        (r',\\*"(?:content_key|served)\\*":\\*"[^"\\]*\\*"', ""),
         (rf"{_TEMPORARY}/polymeter-tests-\w+", "{CACHE}"),
         (rf"{_TEMPORARY}/(polymeter-[a-z]+-|tmp)\w+", "{TEMPORARY}"),
         (r"\{REPO\}/src/polymeter/(?!library)[\w/.]*\.py(:\d+)?", "{SOURCE}"),
