@@ -41,8 +41,10 @@ def cost(
 ) -> int:
     """Estimate the requests, tokens, money and time of a run.
 
-    Takes the options of 'polymeter run'. Nothing is sent, unless --pilot N asks that many samples of each task first.
-    Their answers are kept: 'polymeter run' with the same options and --output, or 'polymeter resume', continues.
+    Takes the options of 'polymeter run', and sends nothing.
+
+    With --pilot N, that many samples of each task are asked, and their answers kept: 'polymeter run' with the same
+    options and --output, or 'polymeter resume', continues.
     """
     what = read_asked(model, tasks, **asked)
     with stdout_kept(is_json=as_json):
