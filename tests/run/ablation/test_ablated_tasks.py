@@ -105,6 +105,8 @@ def test_the_question_is_left_out_and_the_options_stay(tmp_path: Path) -> None:
     [
         ({"question": "Which?\nA. red\nB. blue"}, "the text of the question also holds its options"),
         ({"question": "Which?\nA. red\nB. blue", "choices": ["A", "B"]}, "the text of the question also holds its op"),
+        ({"question": "Which?\nOptions: A: red, B: blue, C: green"}, "the text of the question also holds its options"),
+        ({"question": "Which? (A) red (B) blue"}, "the text of the question also holds its options"),
         ({"question": "Which of red, blue?", "choices": ["red", "blue"]}, "the text of the question also holds its op"),
         ({"title": "Which?"}, "its rows have no column with a usual name of questions: question, prompt, "),
         ({"question": "Which?", "shown": "What?"}, "the prompt does not show the text of the column 'question' word"),

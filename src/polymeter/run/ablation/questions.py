@@ -20,8 +20,8 @@ from polymeter.core.task import Sample, Task
 from polymeter.core.text.phrases import in_words
 
 _OPTION_COLUMNS = ("options", "choices")
-_LETTERED = re.compile(r"^[ \t]*[(\[]?([A-J])[)\].:][ \t]*\S", re.MULTILINE)
-"""A line that shows an option behind its letter."""
+_LETTERED = re.compile(r"(?:^|[\s(\[,;])A ?[).:\]].+?[\s(\[,;]B ?[).:\]]", re.DOTALL)
+"""Options behind their letters, on lines of their own or, as in MMStar, in one sentence."""
 _LABEL = re.compile(r"\W*[A-Ja-j1-9]\W*")
 
 
@@ -101,11 +101,11 @@ def no_question(sample: Sample) -> DataError:
 
 def _holds_options(question: str, options: Sequence[str], rest: str) -> bool:
     """Return whether options are part of a question and of nothing else. Bare letters say nothing about that; then
-    lines of the question that begin with letters do.
+    letters in front of options in the question do.
     """
     in_words_of_their_own = [option for option in options if not _LABEL.fullmatch(option)]
     if not in_words_of_their_own:
-        return len(set(_LETTERED.findall(question))) > 1
+        return _LETTERED.search(question) is not None
     return any(option in question and option not in rest for option in in_words_of_their_own)
 
 
