@@ -60,6 +60,8 @@ def _run(request: RunRequest, progress: Progress) -> RunOutcome:
         return _run_in(folder, plan, request, progress)
     finally:
         if plan.options.output is None:
+            if plan.budget is not None:
+                plan.budget.forget(folder)
             remove_if_empty(folder, with_parent=not was_there)
 
 

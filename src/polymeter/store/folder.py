@@ -29,6 +29,7 @@ CHECKSUMS = "checksums"
 """The entry of the manifest that ``verify`` reads, and nobody else."""
 N_SESSIONS = "sessions"
 """The number of sessions that the checksums cover. A version without checksums keeps them, and adds a session."""
+_LOCK = ".lock"
 _MOST_NAMED = 3
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "lustre", "gpfs", "ceph", "beegfs", "fuse.sshfs", "9p"}
@@ -186,6 +187,13 @@ class RunFolder:
         # A report is written after the lock is released, and tasks write artifacts by any means.
         sweep([self.path, self.artifacts, *(path for path in self.artifacts.rglob("*/") if path.is_dir())])
 
+    def remove_unbegun(self) -> None:
+        """Delete the journal and the lock of a run that did not begin."""
+        with stored_at(self.path, "Removing the run folder"):
+            for ending in ("", "-wal", "-shm"):
+                self.journal.with_name(self.journal.name + ending).unlink(missing_ok=True)
+            (self.path / _LOCK).unlink(missing_ok=True)
+
     def lock(self) -> BaseFileLock:
         """Make this process the only writer until the lock is released or the process dies.
 
@@ -206,7 +214,7 @@ class RunFolder:
                 where=str(self.journal.parent),
                 hint="Name a local folder with --journal-dir.",
             )
-        lock = FileLock(self.path / ".lock")
+        lock = FileLock(self.path / _LOCK)
         with stored_at(self.path, "Locking the run folder"):
             try:
                 lock.acquire(timeout=0)

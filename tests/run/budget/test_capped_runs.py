@@ -151,6 +151,16 @@ def test_a_restarted_run_begins_a_new_account(server: FaultServer, task: Path, t
         ask(server, task, tmp_path / "run", max_tokens=spent - 1)
 
 
+def test_a_run_that_cannot_begin_leaves_no_folder(task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with FaultServer(CALM) as gone:
+        address = gone.base_url
+    judge = ModelSpec("mock", "", {"answer": "A"})
+    with pytest.raises(PlanError, match="The endpoint cannot be reached"):
+        evaluate("openai:fault", [str(task)], model_args={"base_url": address}, roles={"judge": judge}, max_tokens=9000)
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_cap_below_one_request_stops_with_a_reason_and_sends_nothing(
     server: FaultServer, task: Path, tmp_path: Path
 ) -> None:

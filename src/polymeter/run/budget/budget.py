@@ -81,6 +81,11 @@ class Budget:
         for amount in self.greeted:
             reserve_preflight(folder, amount)
 
+    def forget(self, folder: RunFolder) -> None:
+        """Delete the record of small requests before a run that did not begin, in a folder that nobody can name."""
+        if self.greeted and not folder.is_begun():
+            folder.remove_unbegun()
+
     def account(
         self, writer: JournalWriter, part: int, events: Events, continuing: Callable[[str], str]
     ) -> SpendingAccount:
