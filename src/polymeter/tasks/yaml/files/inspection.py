@@ -23,6 +23,7 @@ from polymeter.tasks.yaml.files.dialects import Dialect
 from polymeter.tasks.yaml.files.load import load
 from polymeter.tasks.yaml.files.reader import Resolved
 from polymeter.tasks.yaml.outputs import image_targets
+from polymeter.tasks.yaml.outputs.with_tools import task_environment
 from polymeter.tasks.yaml.prompts.misspelt import refuse_unmarked_functions
 from polymeter.tasks.yaml.prompts.templates import check_syntax
 from polymeter.tasks.yaml.scoring.filters import FILTERS
@@ -95,6 +96,7 @@ def field_problems(config: YamlFields, resolved: Resolved) -> Iterator[Problem]:
     """Return the problems of the fields of one of our own tasks beyond their types."""
     if config.output_type == image_targets.IMAGES:
         yield from caught(lambda: image_targets.check_config(config, resolved.where), str(resolved.file))
+    yield from caught(lambda: task_environment(config, resolved.where), "")
     yield from caught(lambda: refuse_unmarked_functions(config, resolved.file.parent, resolved.where), "")
     yield from _unknown_names(config, resolved, registered_names(resolved))
 
