@@ -22,6 +22,7 @@ from polymeter.core.model import ModelTraits
 from polymeter.core.request import Generate, Message, Output, Request, Response
 from polymeter.core.settings.needs import Needs, check_needs
 from polymeter.models.mock import MockBatch, MockModel
+from polymeter.models.openai import OpenAIModel
 from polymeter.run.dispatch.answers import checked
 
 CROP = Tool("crop", "Cut out a part.", {"type": "object", "properties": {"left": {"type": "integer"}}})
@@ -214,6 +215,10 @@ def test_tasks_with_tools_need_a_model_that_calls_them() -> None:
     check_needs(needs, ModelTraits("a", calls_tools=True), task="t", model="m")
     with pytest.raises(UnfitError, match="Task 't' offers tools to the model, and 'm' cannot be offered any"):
         check_needs(needs, ModelTraits("a"), task="t", model="m")
+    with pytest.raises(UnfitError, match="cannot be offered any: a wrapper is handed text and media"):
+        check_needs(needs, ModelTraits("a", is_foreign=True), task="t", model="m")
+    with pytest.raises(UnfitError, match="cannot be offered any: an endpoint with api=completions is sent none"):
+        check_needs(needs, OpenAIModel("m", "http://127.0.0.1:1/v1", api="completions").traits, task="t", model="m")
 
 
 def ask_mock(model: Any, *turns: Message, sample: str = "1") -> Output:

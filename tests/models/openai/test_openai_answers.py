@@ -51,7 +51,7 @@ def test_an_answer_with_all_that_is_told_of_it() -> None:
         "completion_tokens_details": {"reasoning_tokens": 4},
     }
     reply["choices"][0]["finish_reason"] = "tool_calls"
-    calls = (Call("1", "f", {}, ""),)
+    calls = (Call("1", "f", {}, "{}"),)
     carried = {"reasoning_content": "2 + 2"}
     told = Output("four", (), (), "2 + 2", calls, "tool_calls", Usage(9, 5, 4, 8), carried=carried)
     assert output_of(reply) == told
@@ -93,7 +93,7 @@ def test_a_model_that_stopped_without_a_word_has_answered(content: Any) -> None:
 def test_calls_alone_are_an_answer_of_a_model_that_was_offered_tools() -> None:
     reply = chat(None, tool_calls=[{"id": "1"}])
     assert output_of(reply, extra_body={"tools": [{"type": "function"}]}).calls == (
-        Call("1", "", {}, "", "it names no tool"),
+        Call("1", "", {}, "{}", "it names no tool"),
     )
 
 

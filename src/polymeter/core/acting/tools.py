@@ -95,7 +95,7 @@ def read_call(call_id: Any, name: Any, written: Any) -> Call:
     """
     own = name if isinstance(name, str) else ""
     arguments, problem = _read_arguments(written)
-    raw = written if isinstance(written, str) else "" if written is None else compact_json(jsonable(written))
+    raw = written if isinstance(written, str) else compact_json({} if written is None else jsonable(written))
     problem = problem if own.strip() else "it names no tool"
     return Call(call_id if isinstance(call_id, str) else "", own, arguments, raw, problem)
 

@@ -181,9 +181,9 @@ def check_needs(needs: Needs, traits: ModelTraits, *, task: str, model: str, rol
                 hint=f"Choose another model or task. {SKIP_UNFIT}",
             )
     if needs.has_tools and not traits.calls_tools:
+        why = traits.no_tools or ("a wrapper is handed text and media, and no tools" if traits.is_foreign else "")
         raise UnfitError(
-            f"Task {task!r} offers tools to the model, and {model!r} cannot be offered any"
-            f"{f': {traits.no_tools}' if traits.no_tools else ''}.",
+            f"Task {task!r} offers tools to the model, and {model!r} cannot be offered any{f': {why}' if why else ''}.",
             hint=f"Choose another model or task. {SKIP_UNFIT}",
         )
     for modality in traits.requires:

@@ -473,6 +473,9 @@ def _traits(settings: OpenAISettings, logprobs: str) -> ModelTraits:
         is_completion=is_completion,
         whole_videos=settings.video == "url",
         calls_tools=settings.api in ("chat", "responses"),
+        no_tools=f"an endpoint with api={settings.api} is sent none"
+        if settings.api in ("completions", "images")
+        else "",
         tool_media="inline" if settings.api == "responses" else "after",
     )
 

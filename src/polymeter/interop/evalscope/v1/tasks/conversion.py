@@ -183,7 +183,7 @@ def _choice(
         model=model,
         source="generate",
         perf_metrics=perf,
-        tool_calls=[parse_tool_call(call.id, call.name, call.raw or "{}", tools) for call in output.calls] or None,
+        tool_calls=[parse_tool_call(call.id, call.name, call.raw, tools) for call in output.calls] or None,
     )
     return ChatCompletionChoice(message=message, stop_reason=as_stop_reason(output.finish_reason))
 
