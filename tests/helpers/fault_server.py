@@ -34,6 +34,8 @@ from typing import Any
 from tests.helpers.fault_weather import DECLINED, FAULTS, PERSISTENT, Latency, Weather
 
 MODEL = "fault"
+_MOST_AROUND = 400
+"""Tokens around a prompt, where as much as possible is charged."""
 _ASKED_AHEAD = 2
 """So many lone questions before all others (is the server there? does the model see images?) are not in the window."""
 
@@ -314,6 +316,9 @@ class _Exchange:
         limit = body.get("max_tokens") or body.get("max_completion_tokens") or len(text)
         n_tokens = min(len(text) // 4 + 1, limit) * n
         self._usage = {"prompt_tokens": len(self._body) // 4, "completion_tokens": n_tokens}
+        if self._weather.charges_most:
+            n_bytes = sum(len(str(message["content"]).encode()) for message in body.get("messages") or ())
+            self._usage = {"prompt_tokens": n_bytes + _MOST_AROUND, "completion_tokens": limit * n}
         states = _drawn(self._weather.seed, _mark(self._body), "usage").random() >= self._weather.unstated
         shape = {"message": {"role": "assistant", "content": text}} if is_chat else {"text": text}
         return {

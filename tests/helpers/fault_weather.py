@@ -67,6 +67,7 @@ class Weather:
         seed: Of everything that is drawn.
         answers: Question → answer; other questions are echoed.
         keeps_bill: Whether it charges for what it works on, and keeps the questions.
+        charges_most: Whether a byte of a prompt is a token, and every answer as long as it may be.
         unstated: Share of contents whose answers state no tokens.
     """
 
@@ -80,6 +81,7 @@ class Weather:
     seed: int = 0
     answers: Mapping[str, str] = field(default_factory=dict)
     keeps_bill: bool = False
+    charges_most: bool = False
     unstated: float = 0.0
 
     def __post_init__(self) -> None:
