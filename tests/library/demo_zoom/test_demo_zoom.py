@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from PIL import Image
 
 import polymeter
+from polymeter.core.request import Response
 from polymeter.library.demo_zoom import utils
+from tests.helpers.guides import TINY_VLM
 from tests.helpers.openai_stub import OpenAIStub, Received, chat
 
 ROWS = [json.loads(line) for line in (Path(utils.__file__).parent / "rows.jsonl").read_text().splitlines()]
@@ -112,3 +115,32 @@ def test_a_limit_of_the_user_ends_a_sample_without_a_score(tmp_path: Path, optio
     polymeter.resume(tmp_path / "run", **dict.fromkeys(option, 10000))
     task = json.loads((tmp_path / "run" / "results.json").read_text())["tasks"]["demo_zoom"]
     assert task["statuses"] == {"ok": 1}
+
+
+def test_a_checkpoint_acts_through_its_chat_template(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network reads each prompt whole, with the part that the tool returned; what it writes is scripted."""
+    pytest.importorskip("transformers")
+    from polymeter.models.hf import HfModel
+    from polymeter.models.hf import model as hf_model
+    from tests.models.hf.test_tools import TEMPLATE
+
+    row, real, prompts = ROWS[0], hf_model.answer, []
+
+    def scripted(loaded: Any, encoder: Any, requests: Any) -> list[Response]:
+        said = []
+        for request, response in zip(requests, real(loaded, encoder, requests), strict=True):
+            assert response.error is None, response.error
+            prompts.append(encoder.prompt_text(request))
+            call = json.dumps({"name": "zoom", "arguments": {"box": box_of(row)}})
+            is_second = any(message.role == "tool" for message in request.messages)
+            text = row["answer"] if is_second else f"<tool_call>{call}</tool_call>"
+            said.append(replace(response, outputs=(replace(response.outputs[0], text=text),)))
+        return said
+
+    monkeypatch.setattr(hf_model, "answer", scripted)
+    model = HfModel(str(TINY_VLM), dtype="float32", device="cpu", chat_template=TEMPLATE)
+    polymeter.evaluate(model, "demo_zoom", limit=1, output=tmp_path / "run", generation={"max_new_tokens": 4})
+    assert values(tmp_path / "run")["exact_match"] == 1
+    assert len(prompts) == 2
+    assert "[tool zoom]Image 1 is 2400 x 1800 pixels. This is its part" in prompts[1]
+    assert prompts[1].count("<image>") == prompts[0].count("<image>") + 1
