@@ -85,7 +85,7 @@ def sentences(document: Mapping[str, Any]) -> Iterator[str]:
             if score is not None and ids:
                 share = f", {len(ids) / n:.0%}".replace("%", " %") if n else ""
                 yield (
-                    f"{_title(score)}: {len(ids):,} of {count(score['n'], 'sample')}{share} are answered right "
+                    f"{_task_of(score)}: {len(ids):,} of {count(score['n'], 'sample')}{share} are answered right "
                     f"{score['words']}."
                 )
 
@@ -107,7 +107,7 @@ def troubles(document: Mapping[str, Any]) -> Iterator[str]:
     for score in document["scores"]:
         if _is_shown(score) and score["n_unchanged"]:
             same = f"{score['n_unchanged']:,} of {count(score['n'], 'sample')} have no such part"
-            yield f"{_title(score)}: {same}, and were asked the same ({score['how']})."
+            yield f"{_task_of(score)}: {same}, and were asked the same ({score['how']})."
 
 
 def legend(document: Mapping[str, Any]) -> Iterator[str]:
@@ -139,8 +139,9 @@ def _is_shown(score: Score) -> bool:
     return bool(score["is_main"]) and score["kind"] != "subset"
 
 
-def _title(score: Score) -> str:
-    return one_line(str(score["title"]))
+def _task_of(score: Score) -> str:
+    """The name of the task, which can be typed."""
+    return one_line(str(score["name"]))
 
 
 def _score_of(document: Mapping[str, Any], task: str, how: str) -> Score | None:
@@ -149,9 +150,9 @@ def _score_of(document: Mapping[str, Any], task: str, how: str) -> Score | None:
 
 
 def _sentence(score: Score) -> str:
-    head = f"{_title(score)}: {label(score)} is {value(score['with'])} with the whole prompt"
+    head = f"{_task_of(score)}: {label(score)} is {value(score['with'])} with the whole prompt"
     if score["gain"] is None:
-        return f"{_title(score)}: cannot tell; no sample has a score both ways."
+        return f"{_task_of(score)}: cannot tell; no sample has a score both ways."
     between = "" if score["interval"] is None else f"95 % interval {interval(score)}"
     p = "" if score["p_corrected"] is None else f"p {p_value(score['p_corrected']).replace('<', '< ')}"
     brackets = f" ({'; '.join(filter(None, (between, p)))})" if between or p else ""
@@ -179,7 +180,7 @@ def _worth(shown: Sequence[Score]) -> tuple[list[Heading], list[list[str]]]:
     ]
     rows = [
         [
-            _title(score),
+            _task_of(score),
             label(score),
             f"{score['n']:,}",
             value(score["with"]),
@@ -214,7 +215,7 @@ def _leakage(leaks: Sequence[Score]) -> tuple[list[Heading], list[list[str]]]:
     ]
     rows = [
         [
-            _title(score),
+            _task_of(score),
             label(score),
             f"{score['n']:,}",
             value(score["llm"]),
