@@ -136,7 +136,8 @@ def _reasoning(items: Sequence[Mapping[str, Any]]) -> str | None:
         str(part.get("text") or "")
         for item in items
         if item.get("type") == "reasoning"
-        for part in (*(item.get("summary") or ()), *(item.get("content") or ()))
+        for listed in (item.get("summary"), item.get("content"))
+        for part in (listed if isinstance(listed, list) else ())
         if isinstance(part, dict)
     ]
     return "\n\n".join(filter(None, shown)) or None
