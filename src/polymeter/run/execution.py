@@ -554,6 +554,9 @@ class Execution:
             SESSION_DISPATCHERS: dispatchers,
         }
         self._reuse_record(usage)
+        acted = self._scheduler.acting.history() if self._scheduler.acting is not None else {}
+        if acted:
+            manifest["sessions"][-1]["acting"] = dict(acted)
         spread = self._crew.history() if self._crew is not None else None
         if spread is not None:
             manifest["sessions"][-1]["spread_scoring"] = spread

@@ -29,6 +29,8 @@ def test_scored_without_the_code_of_its_environment(tmp_path: Path, effect: str)
         ]
     )
     assert lines_of(tmp_path / "task" / "acts.log") == acted
+    (session,) = json.loads((tmp_path / "run" / "run.json").read_text())["sessions"]
+    assert session["acting"]["acts"] == 2 * 6  # each with its opening
     entry = json.loads((tmp_path / "again" / "run.json").read_text())["tasks"][0]["environment"]
     assert entry == json.loads((tmp_path / "run" / "run.json").read_text())["tasks"][0]["environment"]
     assert entry["effect"] == effect

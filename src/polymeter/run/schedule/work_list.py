@@ -5,9 +5,9 @@ What is run is what no earlier part of the run has settled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from polymeter.core.errors import count
 from polymeter.core.request import Error
@@ -134,6 +134,7 @@ class Acting(Protocol):
     def is_busy(self) -> bool: ...
     def add(self, asked: Sequence[PendingRequest]) -> None: ...
     def release(self, running: RunningSample, *, keeps_place: bool = False) -> None: ...
+    def history(self) -> Mapping[str, Any]: ...
     def close(self) -> None: ...
 
 
