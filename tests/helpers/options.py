@@ -66,7 +66,7 @@ OTHER_VALUES: dict[str, Any] = {
     "max_errors": 0.5,
     "media": "none",
     "price": {"mock": "2/8"},
-    "prices": [Path("prices.yaml")],
+    "prices": (Path("/prices.yaml"),),
     "gpu_price": 2.5,
     "report_samples": "all",
     "journal_dir": Path("/local"),
