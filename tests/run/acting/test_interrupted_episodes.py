@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,8 @@ import polymeter
 from polymeter.core.errors import PolymeterError
 from polymeter.report.table import footnotes
 from polymeter.store import journal_writer
-from polymeter.store.journal import Journal
 from tests.run.acting.acting_task import asking_model, lines_of, write_task
-from tests.run.acting.test_killed_episodes import EFFECTS, UNKNOWN, journaled_acts, results_of
+from tests.run.acting.test_killed_episodes import EFFECTS, UNKNOWN, kept_in, results_of
 
 WHOLE = [("exact_match", 1.0, 1), ("turns", 6.0, 1), ("calls", 5.0, 1)]
 
@@ -64,13 +62,6 @@ def status_of(run: Path, effect: str) -> tuple[str, str]:
     (line,) = (run / "samples" / f"acting_{effect}.jsonl").read_text().splitlines()
     sample = json.loads(line)
     return sample["status"], (sample["error"] or {}).get("message", "")
-
-
-def kept_in(run: Path, effect: str) -> tuple[int, int]:
-    """How many answers of the model, and observations of calls, a journal has."""
-    with closing(Journal(run / "journal.db")) as journal:
-        answers = len(list(journal.all_answers())) if journal.task_ids else 0
-    return answers, journaled_acts(run, effect)
 
 
 def continued(folder: Path, effect: str, journal: Lossy, n_kept: float = float("inf")) -> bool:

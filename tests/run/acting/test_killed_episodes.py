@@ -58,6 +58,15 @@ def journaled_acts(folder: Path, effect: str) -> int:
     return sum(not body["outputs"][0]["observation"].get("tools") for body in bodies if body["outputs"])
 
 
+def kept_in(run: Path, effect: str) -> tuple[int, int]:
+    """How many answers of the model, and observations of calls, a journal has."""
+    if not (run / "journal.db").exists():
+        return 0, 0
+    with closing(Journal(run / "journal.db")) as journal:
+        answers = len(list(journal.all_answers()))
+    return answers, journaled_acts(run, effect)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
     found = {}
@@ -76,10 +85,10 @@ def killed(tmp_path: Path, whole: dict[str, list[object]], effect: str, occurren
     run, file = tmp_path / "run", write_task(tmp_path / "task", effect, 1)
     if run_child(run, file, occurrence) == 0:
         return False
-    acted = lines_of(tmp_path / "task" / "acts.log")
+    asked, acted = len(lines_of(tmp_path / "asked")), len(lines_of(tmp_path / "task" / "acts.log"))
+    answers, observed = kept_in(run, effect)
     assert run_child(run, file) == 0
-    asked = Counter(lines_of(tmp_path / "asked"))
-    assert set(asked.values()) == {1} or asked.most_common(2)[1][1] == 1, asked  # one may not have been journaled
+    asked_again = len(lines_of(tmp_path / "asked")) - asked
     enacted = Counter(lines_of(tmp_path / "task" / "acts.log"))
     samples = [json.loads(line) for line in (run / "samples" / f"acting_{effect}.jsonl").read_text().splitlines()]
     if effect == "outside" and samples[0]["status"] == "error":
@@ -87,8 +96,9 @@ def killed(tmp_path: Path, whole: dict[str, list[object]], effect: str, occurren
         assert set(enacted.values()) <= {1}
         return True
     assert results_of(run) == whole[effect]
+    assert asked_again == 6 - answers
     if effect == "pure":
-        assert sum(enacted.values()) - 5 <= 1, (acted, enacted)  # the last one may not have been journaled
+        assert sum(enacted.values()) - acted == 5 - observed
     if effect == "outside":
         assert set(enacted.values()) == {1}
     return True
