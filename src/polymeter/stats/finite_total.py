@@ -19,7 +19,7 @@ from polymeter.stats.intervals import Interval, t_quantile
 
 FEWEST = 3
 """The fewest values from which a range is made."""
-_LEVELS = (0.95, 0.99)
+_LEVELS = (0.90, 0.99)
 _NARROW = math.log(2) / 2
 """The half width, in logarithms, of a range whose upper end is twice its lower end."""
 _WIDEST = 50.0
@@ -55,7 +55,7 @@ class Predicted:
 
         The sum is positive and its values are skewed, so the range is symmetric on the scale of logarithms. With twenty
         skewed values, Student's quantile covers some percent less than it says. So the range is computed at 99 % as
-        long as its upper end is at most twice its lower end, and at 95 % at least.
+        long as its upper end is at most twice its lower end, and at 90 % at least.
         """
         if self.variance == 0:
             return self.value, self.value
