@@ -17,7 +17,7 @@ import pytest
 import polymeter
 from polymeter.core.errors import ModelError
 from polymeter.core.request import Request
-from polymeter.models.mock import MockModel
+from polymeter.models.mock import MockBatch, MockModel
 from polymeter.store.exports.export import read_samples
 from polymeter.store.folder import open_folder
 from tests.run.permuting import kit
@@ -139,6 +139,25 @@ def test_runs_are_compared_by_question_and_order(tmp_path: Path) -> None:
     (other,) = polymeter.compare(tmp_path / "first", alone).others
     assert [(one.metric, one.filter) for one in other.scores] == [("exact_match", "none")]
     assert not other.not_compared
+
+
+def test_a_run_with_more_orders_is_compared_and_ranked_as_what_it_is(tmp_path: Path) -> None:
+    """It shares the answers in the author's order; the others are its own, and their mean is another number."""
+    task = kit.generated(tmp_path)
+    model = MockBatch(lambda request: "A", identity={"m": 1}, reads_rows=False)
+    polymeter.evaluate(model, [task], output=tmp_path / "plain")
+    kit.evaluate(model, task, tmp_path / "orders", reuse=[tmp_path / "plain"])
+    assert json.loads((tmp_path / "orders" / "run.json").read_text())["reuse"]["reused"] == kit.N
+    (other,) = polymeter.compare(tmp_path / "plain", tmp_path / "orders").others
+    told = " ".join(other.warnings)
+    assert f"{kit.N} samples of these share only some answers" in told
+    assert "Only the scoring can differ" not in told
+    assert "permute_choices none and 4" in told
+    assert "Both runs are of the same model." in told
+    board = polymeter.leaderboard(tmp_path / "plain", tmp_path / "orders", every=True)
+    (column,) = board.columns
+    assert sorted(cell.is_ranked for cell in column.cells) == [False, True]
+    assert "other prompts: permute_choices" in " ".join(note for cell in column.cells for note in cell.notes)
 
 
 def test_a_sample_shows_each_order(tmp_path: Path) -> None:

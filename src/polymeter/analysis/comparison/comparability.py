@@ -112,7 +112,8 @@ def run_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
         roles = [role for role in dict.fromkeys([*one, *two]) if one.get(role) != two.get(role)]
         how = "; ".join(f"{role}: {_identity_change(one.get(role), two.get(role))}" for role in roles)
         yield Finding("judge", f"The answers were graded by different judges: {how}.", True)
-    yield from _option_findings(first, other)
+    settings = [*_option_findings(first, other)]
+    yield from settings
     codes = [run.manifest.get("polymeter", {}).get("version") for run in (first, other)]
     if codes[0] != codes[1]:
         versions = " and ".join(str(code) for code in codes)
@@ -120,7 +121,7 @@ def run_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:
         yield Finding("code", f"The runs were made by different versions of Polymeter, {versions}: {how}.")
     yield from _rule_findings(first, other)
     if first.manifest.get("identity", {}).get("model") == other.manifest.get("identity", {}).get("model"):
-        yield Finding("model", "Both runs are of the same model with the same settings.")
+        yield Finding("model", f"Both runs are of the same model{'' if settings else ' with the same settings'}.")
 
 
 def _rule_findings(first: ComparedRun, other: ComparedRun) -> Iterator[Finding]:

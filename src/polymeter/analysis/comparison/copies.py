@@ -79,4 +79,5 @@ def copy_notes(copies: Copies, task: str, *, is_unpaired: bool) -> Iterator[str]
     elif copies.is_scored_alike:
         yield f"{told}.{some}"
     else:
-        yield f"{told}.{some} Only the scoring can differ there."
+        where = "in the others" if copies.partly else "there"
+        yield f"{told}.{some}{f' Only the scoring can differ {where}.' if copies.whole else ''}"

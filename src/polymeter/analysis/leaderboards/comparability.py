@@ -22,7 +22,14 @@ _OF_LOGS = {"unfinished": ("status",), "samples": ("samples",), "task": ("versio
 """The facts that the log of another tool may contain."""
 _SHOWN = 3
 _SHOWING_OPTIONS = ("video", "image", "audio")
-_PROMPT_OPTIONS = ("prompt_key", "system_prompt", "dialect_options", "apply_stops_to_foreign", "ablation")
+_PROMPT_OPTIONS = (
+    "prompt_key",
+    "system_prompt",
+    "dialect_options",
+    "apply_stops_to_foreign",
+    "ablation",
+    "permute_choices",
+)
 
 
 @dataclass(frozen=True)
