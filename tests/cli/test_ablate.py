@@ -90,7 +90,9 @@ def test_what_is_refused(typing: Typing, words: str, said: str) -> None:
 def test_a_cap_stops_an_ablation_and_a_higher_one_continues_it(typing: Typing) -> None:
     stopped = typing("ablate runs/one --how no-image --max-time 0.000001s -q")
     assert stopped.code == 1
-    assert "no-image has not ended (status stopped)" in stopped.out
+    told = " ".join(stopped.out.split())
+    assert "no-image has not ended (status stopped)" in told
+    assert "The same command with a higher cap continues it." in told
     assert "page" not in stopped.out
     assert typing("ablate runs/one --how no-image --max-time 1h -q").code == 0
 

@@ -348,3 +348,13 @@ def test_an_endpoint_that_fails_ends_the_pilot(typed: Typing) -> None:
         stopped = typed(f"cost {run} --pilot 8 --max-errors 2")
     assert stopped.code == 2
     assert "The pilot was not finished" in stopped.err
+
+
+def test_a_pilot_that_reaches_a_cap_names_one_command_that_continues_it(typed: Typing) -> None:
+    with OpenAIStub(said) as stub:
+        run = f"--model openai:m --base-url {stub.base_url} --tasks asks.yaml --output runs/a {PRICED}"
+        stopped = typed(f"cost {run} --pilot 5 --max-cost 0.000001")
+    assert stopped.code == 2
+    told = " ".join(stopped.err.partition("Error: ")[2].split())
+    assert "kept. Continue with a higher cap: polymeter resume runs/a --max-cost N" in told
+    assert told.count("polymeter resume") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -91,8 +92,10 @@ def _with_pilot(request: RunRequest, progress: Progress) -> CostEstimate:
             where=str(result.folder.path),
             hint="Choose another --output.",
         )
+    reason, _, stated = (result.reason or result.status).partition("\n")
+    command = stated or f"Continue with: polymeter resume {shlex.quote(str(result.folder.path))}"
     raise PolymeterError(
-        f"The pilot was not finished: {result.reason or result.status}.",
+        f"The pilot was not finished: {reason.rstrip('.')}.",
         where=str(result.folder.path),
-        hint=f"Its answers are kept. Continue with: polymeter resume {result.folder.path}",
+        hint=f"Its answers are kept. {command}",
     )

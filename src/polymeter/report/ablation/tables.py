@@ -98,8 +98,10 @@ def troubles(document: Mapping[str, Any]) -> Iterator[str]:
         elif one["status"] == "unscored":
             yield f"{one['how']}: no sample has a score: {one_line(one['reason'])}"
         elif one["status"] != "complete":
-            reason = f": {one_line(one['reason']).rstrip('.')}" if one["reason"] else ""
-            yield f"{one['how']} has not ended (status {one['status']}){reason}. The same command continues it."
+            first, _, rest = one["reason"].partition("\n")
+            reason = f": {one_line(first).rstrip('.')}" if first else ""
+            same = "The same command with a higher cap" if "a higher cap" in rest else "The same command"
+            yield f"{one['how']} has not ended (status {one['status']}){reason}. {same} continues it."
         for why in one["skipped"].values():
             yield f"{one['how']}: {one_line(why)}"
     for note in document["notes"]:
