@@ -298,6 +298,16 @@ def judged(row):
 """
 
 
+def test_what_tools_return_is_no_request_to_a_judge(typed: Typing) -> None:
+    call = {"text": "", "calls": [{"name": "zoom", "arguments": {"box": [0.1, 0.1, 0.3, 0.3]}}]}
+    typed.write({"zoom.json": json.dumps({"*": [call, "unreadable"]})})
+    run = "--model mock --model-args answers=zoom.json --tasks demo_zoom --limit 4 --price mock=2/8"
+    for judge in ("", "--judge mock"):
+        found = document(typed(f"cost {run} {judge} --pilot 4 --json"))["total"]
+        assert found["judge_requests"]["high"] == 0
+        assert found["total_cost"]["expected"] == found["cost"]["expected"] > 0
+
+
 def test_a_machine_is_charged_by_its_time(typed: Typing) -> None:
     found = document(typed("cost --model mock --tasks asks.yaml --pilot 6 --gpu-price 3600 --output runs/a --json"))
     cost, seconds = found["total"]["total_cost"], found["total"]["seconds"]

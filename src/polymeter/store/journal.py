@@ -354,13 +354,13 @@ class Journal:
 
     def sample_answers(self, task: str) -> Iterator[tuple[int, str, int | None, bytes]]:
         """The answers to samples of a task that their samples use, by sample: sample, role, part of the run and body,
-        which may be damaged.
+        which may be damaged. Models' own prompts and observations are not answers.
         """
         part = "part" if self._has_parts else "NULL"
         yield from self._db.cursor().execute(
             f"SELECT sample, role, {part}, CAST(body AS BLOB) FROM responses"
-            " WHERE task=? AND sample>=0 AND turn>=0 AND role!=? ORDER BY sample",
-            (self.task_ids.get(task), OWN_PROMPT_ROLE),
+            f" WHERE task=? AND sample>=0 AND turn>=0 AND {_OF_MODELS} ORDER BY sample",
+            (self.task_ids.get(task),),
         )
 
     def failed_tries(self) -> list[tuple[str, str, int]]:
