@@ -350,11 +350,7 @@ class Execution:
 
     def _continuing(self, flag: str) -> str:
         """Return the command that continues the run with a higher cap."""
-        source = self._manifest.get("scored_from")
-        command = ["polymeter", "resume", str(self._folder.path)]
-        if source is not None:
-            command = ["polymeter", "score", source["run"], "--output", str(self._folder.path)]
-        return f"{shlex.join(command)} {flag} N"
+        return f"polymeter resume {shlex.quote(str(self._folder.path))} {flag} N"
 
     def _make_acting(self, events: Events, recorder: Recorder) -> ActingDispatcher | None:
         """Return the way to environments, if a task has one and a model acts."""

@@ -195,10 +195,8 @@ def test_a_judge_of_answers_that_are_scored_again_is_capped(server: FaultServer,
     stopped = score(tmp_path / "run", roles={"judge": judge}, output=target, max_tokens=5000)
     assert stopped.status == "stopped"
     assert sum(server.stats.charged["second"]) <= 5000
-    assert f"polymeter score {tmp_path / 'run'} --output {target} --max-tokens" in str(
-        manifest(stopped)["sessions"][-1]["reason"]
-    )
-    whole = score(tmp_path / "run", roles={"judge": judge}, output=target, max_tokens=500_000)
+    assert f"polymeter resume {target} --max-tokens N" in str(manifest(stopped)["sessions"][-1]["reason"])
+    whole = resume(target, max_tokens=500_000)
     assert whole.status == "complete"
     asked = [question for question in server.stats.received[n_before:] if "question" in question[1]]
     assert len(asked) == len(set(asked)) == ROWS
