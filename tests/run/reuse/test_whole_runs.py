@@ -399,3 +399,11 @@ def test_the_origin_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     table = usage_table(json.loads((tmp_path / "b/run.json").read_text()), results)
     assert table is not None
     assert dict(zip(table.headings, table.rows[0][2], strict=True))["Answers of other runs"] == "2"
+
+
+def test_a_missing_folder_names_the_option_and_how_several_are_given(tmp_path: Path) -> None:
+    with pytest.raises(polymeter.PlanError, match="does not exist") as refused:
+        polymeter.evaluate("mock", ["demo"], output=tmp_path / "b", limit=2, reuse=(tmp_path / "a,c",))
+    assert refused.value.where == "--reuse"
+    assert "For several, give --reuse several times." in str(refused.value.hint)
+    assert not (tmp_path / "b").exists()

@@ -164,7 +164,12 @@ def _paths(named: Sequence[Path], own: Path) -> Iterator[tuple[Path, bool]]:
     """The run folders in the order of their naming, each with whether it was itself named."""
     seen = {own.resolve()}
     for path in named:
-        for run in find_runs([path]):
+        try:
+            found = find_runs([path])
+        except PlanError as error:
+            hint = f"{error.hint} For several, give {OPTION} several times."
+            raise PlanError(error.what, where=OPTION, hint=hint) from None
+        for run in found:
             if run.resolve() not in seen:
                 seen.add(run.resolve())
                 yield run, run == path
