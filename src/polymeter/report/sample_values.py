@@ -7,6 +7,7 @@ number of the corpus is computed. Every page and command shows them by ``sample_
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -72,6 +73,14 @@ def _compared(parts: Sequence[Any]) -> str:
     return f"answer {_part(answer)}, {given}"
 
 
+def _tokens_and_success(parts: Sequence[Any]) -> str | None:
+    """Show the tokens of a sample and its success: ``1,250 tokens, success 1``."""
+    tokens, success = map(as_float, parts)
+    if tokens is None or success is None or not math.isfinite(tokens):
+        return None
+    return f"{count(int(tokens), 'token')}, success {success:g}"
+
+
 def _probabilities(parts: Sequence[Any]) -> str | None:
     reference, shares = parts
     if not isinstance(shares, (list, tuple)):
@@ -104,6 +113,7 @@ SHOWN_PARTS: Mapping[str, Callable[[Sequence[Any]], str | None]] = {
     **dict.fromkeys(_COMPARING, _compared),
     **dict.fromkeys(("bypass", "by_pass"), _greedy),
     "brier_score": _probabilities,
+    "tokens_per_success": _tokens_and_success,
     "acc_all": _answer_to_row,
 }
 """By metric, the function that shows the two parts of a sample's value; its result is ``None`` for another kind of
