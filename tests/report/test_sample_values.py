@@ -34,6 +34,8 @@ from tests.tasks.yaml.kit import task_text, write_rows
         ("acc_all", [True, {"label": 1}], "answer true"),
         ("bypass", [-1.5, True], "-1.5000, greedy"),
         ("bypass", ["a", "b"], '["a", "b"]'),
+        ("tokens_per_success", [1250.0, 1.0], "1,250 tokens, success 1"),
+        ("tokens_per_success", [float("nan"), 1.0], "[NaN, 1.0]"),
         ("own", [3.0, 4.0], "[3.0, 4.0]"),
         ("exact_match", None, "–"),
     ],

@@ -7,7 +7,6 @@ number of the corpus is computed. Every page and command shows them by ``sample_
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -76,7 +75,7 @@ def _compared(parts: Sequence[Any]) -> str:
 def _tokens_and_success(parts: Sequence[Any]) -> str | None:
     """Show the tokens of a sample and its success: ``1,250 tokens, success 1``."""
     tokens, success = map(as_float, parts)
-    if tokens is None or success is None or not math.isfinite(tokens):
+    if tokens is None or success is None:
         return None
     return f"{count(int(tokens), 'token')}, success {success:g}"
 
