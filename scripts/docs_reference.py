@@ -32,6 +32,8 @@ _OF_POLYMETER = {
         "Leaderboard",
         "estimate_cost",
         "CostEstimate",
+        "ablate",
+        "AblationReport",
         "power",
         "PowerAnalysis",
         "track",
