@@ -137,6 +137,15 @@ def test_the_end_comes_when_what_is_in_flight_has_come_back() -> None:
         assert kept.ends == [("--max-time", "the cap --max-time of 1m is reached.")]
 
 
+def test_a_machine_that_took_more_than_the_cap_before_its_first_request_ends_the_run() -> None:
+    with opened(Caps(cost=PER_DOLLAR), rate=PER_DOLLAR) as kept:
+        kept.now_s[0] = 3.0
+        assert kept.ledger.hold("model", Amount()) is None
+        [(flag, reason)] = kept.ends
+    assert flag == "--max-cost"
+    assert "left $0.00, and this machine's time takes more." in reason
+
+
 def test_this_machine_costs_by_the_second_and_is_kept_in_the_journal() -> None:
     caps = Caps(cost=10 * PER_DOLLAR)
     with opened(caps, Spent(machine=4 * PER_DOLLAR), rate=PER_DOLLAR) as kept:

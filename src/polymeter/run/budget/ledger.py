@@ -278,7 +278,7 @@ class Ledger:
         caps, total = self.caps, self._total()
         if flag == MAX_TIME:
             return f"the cap {MAX_TIME} of {caps.in_words(flag)} is reached."
-        left = Amount((caps.tokens or 0) - total.tokens, (caps.cost or 0) - total.cost)
+        left = Amount(max((caps.tokens or 0) - total.tokens, 0), max((caps.cost or 0) - total.cost, 0))
         needed = f"the next request may take up to {amount_in_words(flag, worst)}"
         if flag == MAX_COST and not worst.cost:
             needed = "this machine's time takes more"
