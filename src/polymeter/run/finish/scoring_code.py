@@ -25,8 +25,9 @@ _PASSED = (
     "core", "data", "guests", "interop", "judge", "library", "metrics", "reading", "tasks",
     "run/ablation", "run/permuting", "run/repeats", "run/variants",
     "run/dispatch/answers.py", "run/schedule/journal_lookup.py", "run/schedule/lost_verdicts.py",
-    "run/schedule/samples/limits.py", "run/schedule/panel.py", "run/schedule/role_client.py", "run/schedule/rollouts.py",
-    "run/schedule/running_samples.py", "run/schedule/scoring.py", "run/schedule/task_rows.py", "store/wire.py",
+    "run/schedule/panel.py", "run/schedule/role_client.py", "run/schedule/rollouts.py",
+    "run/schedule/running_samples.py", "run/schedule/samples/limits.py", "run/schedule/scoring.py",
+    "run/schedule/task_rows.py", "store/wire.py",
 )  # fmt: skip
 """The code that a sample passes through from a row to requests, and from answers to a score."""
 _NOT_PASSED = frozenset(("command.py", "evaluation.py", "files", "flags.py", "models", "results.py"))
