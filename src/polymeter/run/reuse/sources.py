@@ -88,7 +88,7 @@ class ReusedRun:
 
 
 def is_recent(at: str, days: float | None) -> bool:
-    """Return whether a time lies at most so many days before now."""
+    """Return whether a time is no more than ``days`` days ago."""
     if days is None:
         return False
     try:
