@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from tests.helpers.guides import DOCS, ROOT, blocks, extras, run_section
+from tests.helpers.guides import DOCS, ROOT, TINY_VLM, blocks, extras, run_section
 
 GUIDES = (
     "index.md",
@@ -63,6 +63,13 @@ _NEEDS_SYSTEM = {
     "models.md: A wrapper written for lmms-eval: `lmms`": "lmms_eval",
     "models.md: A model written for lm-eval: `lm`": "lm_eval",
 }
+
+
+def _two_checkpoints(folder: Path) -> None:
+    for step in (100, 200):
+        link = folder / "checkpoints" / f"step-{step}"
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to(TINY_VLM)
 
 
 def _three_signs(folder: Path) -> None:
@@ -119,6 +126,7 @@ _READER_HAS = {
     "getting-started.md: The same benchmark in Python": _a_run_over_photos,
     "trackers.md: Send a run": _a_run,
     "trackers.md: Samples as Parquet": _a_run,
+    "recipes.md: Follow the checkpoints of a training run": _two_checkpoints,
     "recipes.md: Measure a folder of images": _three_signs,
     "judges.md: Judge again": _ran("judges.md", "Judge a task"),
     "judges.md: Measure how well judges agree": _ran("judges.md", "Judge a task", "Judge again"),
