@@ -15,10 +15,7 @@ from polymeter.run.finish import scoring_code
 from polymeter.run.schedule.rollouts import RolloutWorker
 
 HOME = Path(polymeter.__file__).parent
-CARRIES = {
-    "extend.py",  # only imports names, when a benchmark of the library is the first to need them
-    "run/schedule/scheduler.py",  # gives a sample its RoleClient, and takes its requests
-}
+CARRIES = {"run/schedule/scheduler.py"}  # gives a sample its RoleClient, and takes its requests
 """Modules that a worker passes through and that change no score."""
 
 

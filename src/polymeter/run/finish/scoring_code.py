@@ -23,7 +23,7 @@ from polymeter.core.names.registry import entry_points
 
 _PASSED = (
     "core", "data", "guests", "interop", "judge", "library", "metrics", "reading", "tasks",
-    "run/ablation", "run/permuting", "run/repeats", "run/variants",
+    "extend.py", "run/ablation", "run/permuting", "run/repeats", "run/variants",
     "run/dispatch/answers.py", "run/schedule/journal_lookup.py", "run/schedule/lost_verdicts.py",
     "run/schedule/panel.py", "run/schedule/role_client.py", "run/schedule/rollouts.py",
     "run/schedule/running_samples.py", "run/schedule/samples/limits.py", "run/schedule/scoring.py",
